@@ -1,0 +1,58 @@
+"""Where in the user's code an equation came from.
+
+    here : () -> Source          the first frame outside funcml
+
+A source is a code object and an instruction offset: two pointers, resolved to a file and a line only when
+somebody asks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType
+
+__all__ = ["PACKAGE_DIR", "Source", "describe", "here", "is_internal_file"]
+
+Source = tuple[CodeType, int]
+
+PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_internal: dict[str, bool] = {}
+_OUTSIDE = ("functools.py", "contextlib.py")
+
+
+def is_internal_file(filename: str) -> bool:
+    """Whether frames of this file are funcml's own (or Python's glue beneath it)."""
+    known = _internal.get(filename)
+    if known is None:
+        known = filename.startswith(PACKAGE_DIR + os.sep) or filename.endswith(_OUTSIDE)
+        _internal[filename] = known
+    return known
+
+
+def here(depth: int = 1) -> Source | None:
+    """The user's code object and instruction offset, seen from the caller at `depth`."""
+    frame = sys._getframe(depth)
+    internal = _internal
+    while frame is not None:
+        code = frame.f_code
+        known = internal.get(code.co_filename)
+        if known is None:
+            known = is_internal_file(code.co_filename)
+        if not known:
+            return (code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+def describe(source: Source | None) -> str:
+    """`file.py:12 (function)`, or `<unknown>`."""
+    if source is None:
+        return "<unknown>"
+    code, offset = source
+    line = code.co_firstlineno
+    for start, end, lineno in code.co_lines():
+        if start <= offset < end and lineno is not None:
+            line = lineno
+            break
+    return f"{code.co_filename}:{line} ({code.co_qualname})"

@@ -1,0 +1,1 @@
+"""Other people's JAX code on funcml values."""

@@ -1,0 +1,1 @@
+"""The backend: StableHLO text, PJRT, arrays, executables and their caches."""

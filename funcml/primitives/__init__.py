@@ -1,0 +1,1 @@
+"""First-order operations, each with all its mathematics: types, derivatives, batching."""

@@ -1,0 +1,40 @@
+"""Helpers of derivative rules: zeros, sums, and the types of tangents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.avals import ShapedArray
+from funcml.core.linear import Zero
+from funcml.core.tracing import aval_of
+from funcml.primitives.axes import broadcast_in_dim
+
+__all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_tangent", "zeros"]
+
+
+def tangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a tangent of `aval`: itself, or float0 where there is no derivative (integers, bool, keys)."""
+    return aval.update(dtype=dtypes.tangent_dtype(aval.dtype))
+
+
+def zero_tangent(x) -> Zero:
+    """The symbolic zero tangent of a value."""
+    return Zero(tangent_aval(aval_of(x)))
+
+
+def scalar_of(aval: ShapedArray, value):
+    """`value` as a NumPy scalar of the dtype of `aval`."""
+    return aval.dtype.type(value)
+
+
+def zeros(aval: ShapedArray):
+    """An array of zeros of this type; for float0, which no device holds, a NumPy array."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return broadcast_in_dim(scalar_of(aval, 0), aval.shape)
+
+
+def instantiate(tangent):
+    """`tangent` as a value: a symbolic zero becomes an array of zeros."""
+    return zeros(tangent.aval) if type(tangent) is Zero else tangent

@@ -1,0 +1,1 @@
+"""Transforms: functions from jaxpr to jaxpr, one a file, and the primitives that they leave in the program."""

@@ -1,0 +1,80 @@
+"""Splitting a program into what can be computed from some of its inputs, and the rest.
+
+    partial_eval : (known, unknown) -> out   |->   known -> (out, residuals)   and   (residuals, unknown) -> out
+
+Nothing is traced: equations are dealt out to two programs as they are. Only a primitive that holds a program of its own, and
+has known and unknown operands, is asked how to split (`partial_eval_rule`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from funcml.core.check import checked
+from funcml.core.ir import Eqn, Jaxpr, Var, intern, memoised
+
+__all__ = ["EqnSplit", "Split", "partial_eval"]
+
+
+class Split(NamedTuple):
+    """The two halves of a program.
+
+    known:       (known inputs...) -> (known outputs..., residuals...)
+    unknown:     (residuals..., unknown inputs...) -> (unknown outputs...)
+    out_unknown: which outputs of the whole are unknown
+    """
+
+    known: Jaxpr
+    unknown: Jaxpr
+    residuals: int
+    out_unknown: tuple[bool, ...]
+
+
+class EqnSplit(NamedTuple):
+    """What a `partial_eval_rule` gives: equations for either half, which outputs are unknown.
+
+    Variables that the known equations bind and the unknown ones use become residuals.
+    """
+
+    known: list[Eqn]
+    unknown: list[Eqn]
+    out_unknown: list[bool]
+
+
+@memoised
+def partial_eval(
+    jaxpr: Jaxpr, unknown_in: tuple[bool, ...], forced: tuple[bool, ...] | None = None
+) -> Split:
+    """Splits `jaxpr`, given which inputs are unknown; `forced[i]` makes output i count as unknown in any case."""
+    unknown: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    known_eqns: list[Eqn] = []
+    unknown_eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        flags = [type(a) is Var and a in unknown for a in eqn.invars]
+        if not any(flags):
+            known_eqns.append(eqn)
+        elif eqn.primitive.holds_jaxpr and not all(flags):
+            split = eqn.primitive.partial_eval_rule(flags, eqn)
+            known_eqns.extend(split.known)
+            unknown_eqns.extend(split.unknown)
+            unknown.update(v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u)
+            unknown.update(v for e in split.unknown for v in e.outvars)
+        else:
+            unknown_eqns.append(eqn)
+            unknown.update(eqn.outvars)
+
+    out_unknown = [type(a) is Var and a in unknown for a in jaxpr.outs]
+    if forced is not None:
+        out_unknown = [u or f for u, f in zip(out_unknown, forced, strict=True)]
+    unknown_outs = [a for a, u in zip(jaxpr.outs, out_unknown, strict=True) if u]
+    residuals: dict[Var, None] = {}
+    for eqn in unknown_eqns:
+        residuals.update((a, None) for a in eqn.invars if type(a) is Var and a not in unknown)
+    residuals.update((a, None) for a in unknown_outs if type(a) is Var and a not in unknown)
+
+    known_outs = [a for a, u in zip(jaxpr.outs, out_unknown, strict=True) if not u]
+    known_in = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
+    unknown_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
+    known = Jaxpr(known_in, known_eqns, [*known_outs, *residuals])
+    rest = Jaxpr([*residuals, *unknown_inputs], unknown_eqns, unknown_outs)
+    return Split(intern(checked(known)), intern(checked(rest)), len(residuals), tuple(out_unknown))

@@ -1,0 +1,104 @@
+"""The key order of dicts: a rebuilt tree keeps the order in which the user inserted the keys.
+
+    ordered_unflatten : (tree, its treedef) -> ([leaf] -> tree)
+    map_in_order      : (f, tree, others) -> tree      for keys that have no sorted order
+
+The registry takes a dict's leaves in the order of its sorted keys, and `treedef.unflatten` inserts them in
+that order. So only trees that hold a dict in another order need anything else than `treedef.unflatten`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from funcml.core.registry import tree_util
+from funcml.tree_errors import children_with_keys
+
+if TYPE_CHECKING:
+    from jax.tree_util import PyTreeDef
+
+__all__ = ["map_in_order", "ordered_unflatten"]
+
+_IsLeaf = Callable[[Any], bool] | None
+
+
+def ordered_unflatten(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> Callable[[Iterable[Any]], Any]:
+    """Leaves, in the order of `treedef`, -> a tree like `tree`. It keeps no leaf of `tree` alive."""
+    if _is_sorted(tree, is_leaf):
+        return treedef.unflatten
+    build, count = _builder([tree], is_leaf), treedef.num_leaves
+
+    def unflatten(leaves):
+        leaves = list(leaves)
+        if len(leaves) != count:
+            raise ValueError(f"expected {count} leaves for {treedef}, got {len(leaves)}")
+        return build(iter(leaves))[0]
+
+    return unflatten
+
+
+_is_dict = dict.__instancecheck__  # without a Python frame: it is asked at every node
+
+
+def _is_sorted(tree: Any, is_leaf: _IsLeaf) -> bool:
+    """Whether every dict has its keys in sorted order. One flatten for each level of dicts."""
+    flatten = tree_util().default_registry.flatten
+    level = [tree]
+    while level:
+        stop = _is_dict if is_leaf is None else _stop_at_dicts(level, is_leaf)
+        dicts = [top for top in flatten(level, stop)[0] if isinstance(top, dict)]
+        level = []
+        for top in dicts:
+            if is_leaf is not None and is_leaf(top):
+                continue
+            if type(top) is not dict:  # OrderedDict and the like see to their own order
+                level += [child for _, child in children_with_keys(top) or ()]
+            elif list(top) == sorted(top):
+                level += top.values()
+            else:
+                return False
+    return True
+
+
+def _stop_at_dicts(root: list[Any], is_leaf: _IsLeaf) -> Callable[[Any], bool]:
+    return lambda x: x is not root and (type(x) is dict or (is_leaf is not None and is_leaf(x)))
+
+
+def _descends(top: Any, is_leaf: _IsLeaf) -> bool:
+    return type(top) is dict and not (is_leaf is not None and is_leaf(top))
+
+
+def _builder(values: list[Any], is_leaf: _IsLeaf) -> Callable[[Iterator[Any]], list[Any]]:
+    """Leaves of `values` -> a list like it."""
+    tops, treedef = tree_util().default_registry.flatten(values, _stop_at_dicts(values, is_leaf))
+    parts = [_dict_builder(top, is_leaf) if _descends(top, is_leaf) else next for top in tops]
+    return lambda leaves: treedef.unflatten([part(leaves) for part in parts])
+
+
+def _dict_builder(template: dict, is_leaf: _IsLeaf) -> Callable[[Iterator[Any]], dict]:
+    inserted, keys = list(template), sorted(template)
+    build = _builder([template[key] for key in keys], is_leaf)
+
+    def build_dict(leaves):
+        built = dict(zip(keys, build(leaves)))
+        return {key: built[key] for key in inserted}
+
+    return build_dict
+
+
+def map_in_order(f: Callable[..., Any], tree: Any, others: Sequence[Any], is_leaf: _IsLeaf) -> Any:
+    """`map` that visits the leaves of dicts in the order of insertion."""
+    root = [tree]
+    tops, treedef = tree_util().default_registry.flatten(root, _stop_at_dicts(root, is_leaf))
+    columns = [treedef.flatten_up_to([other]) for other in others]
+
+    def mapped(top, *below):
+        if not _descends(top, is_leaf):
+            return f(top, *below)
+        for other in below:
+            if type(other) is not dict or other.keys() != top.keys():
+                raise ValueError(f"tree.map: {other!r} does not have the structure of {top!r}")
+        return {key: map_in_order(f, top[key], [other[key] for other in below], is_leaf) for key in top}
+
+    return treedef.unflatten(map(mapped, tops, *columns))[0]

@@ -1,0 +1,37 @@
+"""What holds for every test: the CPU backend, checked programs, fixed seeds, a cache of its own."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Kept in the repository between runs and shared by the workers of one run: the second run compiles little.
+os.environ.setdefault("FUNCML_DISK_CACHE_DIR", str(Path(__file__).parent.parent / ".cache" / "programs"))
+
+import hypothesis
+import numpy as np
+import pytest
+
+from funcml.core.config import config
+
+hypothesis.settings.register_profile("funcml", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("funcml")
+
+
+config.update("check_jaxprs", True)  # the output of every pass, in every test
+
+
+@pytest.fixture(autouse=True)
+def _same_start():
+    """Each test starts from the same settings and the same state of NumPy's global generator."""
+    settings = config.values()
+    np.random.seed(0)
+    yield
+    for name, value in settings.items():
+        if getattr(config, name) != value:
+            config.update(name, value)
+
+
+@pytest.fixture
+def rng():
+    """A NumPy generator, the same for each test."""
+    return np.random.default_rng(0)
