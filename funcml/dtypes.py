@@ -5,9 +5,9 @@
     lattice_join : (dtype, weak)... -> (dtype, weak)          the promotion lattice
     result_type  : (values and dtypes)... -> dtype
 
-Every dtype is a real `np.dtype` (bfloat16, int4 and the 8-bit floats come from ml_dtypes), except the dtypes
-of typed random keys, which are `KeyDtype`s. 64-bit dtypes are honoured wherever they are asked for; 32 bits are
-only the default of what comes without a dtype, unless `config.enable_x64`.
+Every dtype is a real `np.dtype` (bfloat16, int4 and the 8-bit floats come from ml_dtypes), except the
+dtypes of typed random keys, which are `KeyDtype`s. 64-bit dtypes are honoured wherever they are asked for;
+32 bits are only the default of what comes without a dtype, unless `config.enable_x64`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from funcml.core.config import config
 short_name = dtype_text
 
 
-# ---- the dtypes --------------------------------------------------------------------------------------------
+# ---- the dtypes ----------------------------------------------------------------------------------
 
 
 class extended(np.generic):
@@ -120,7 +120,7 @@ KEYS = tuple(map(KeyDtype, KeyDtype._tags))
 SCALAR_TYPES: tuple[tuple[str, np.dtype], ...] = (("bool_", bool_), *((d.name, d) for d in NUMERIC))
 
 
-# ---- dtype-likes -------------------------------------------------------------------------------------------
+# ---- dtype-likes ---------------------------------------------------------------------------------
 
 _CANONICAL: dict[Any, Any] = {
     **{d: d for d in (bool_, *NUMERIC, float0, *KEYS)},
@@ -146,9 +146,9 @@ _ADVICE = {
 def canonical(like: Any) -> Any:
     """The dtype named by a dtype, its name, a scalar type, a Python scalar type, or an object with a `dtype`.
 
-    Python's `int`, `float` and `complex` are the defaults (32-bit unless `config.enable_x64`); everything else
-    is taken at its word. Raises TypeError for dtypes that no array can have: objects, text, times, long doubles,
-    foreign byte order.
+    Python's `int`, `float` and `complex` are the defaults (32-bit unless `config.enable_x64`); everything
+    else is taken at its word. Raises TypeError for dtypes that no array can have: objects, text, times, long
+    doubles, foreign byte order.
 
     >>> canonical("bfloat16"), canonical(float), canonical(np.float64)
     (dtype(bfloat16), dtype('float32'), dtype('float64'))
@@ -168,7 +168,7 @@ def _canonical(like: Any) -> Any:
         return canonical(own)
     try:
         dtype = None if like is None else np.dtype(like)
-    except TypeError:
+    except (TypeError, ValueError):
         dtype = None
     if dtype is None:
         raise TypeError(f"dtype: expected one of {_SUPPORTED}; got {like!r}")
@@ -184,7 +184,7 @@ def _advice(dtype: np.dtype) -> str:
     return _ADVICE.get(dtype.kind, "convert it to one of these first")
 
 
-# ---- kinds -------------------------------------------------------------------------------------------------
+# ---- kinds ---------------------------------------------------------------------------------------
 
 
 class _ByDtype(dict):
@@ -254,7 +254,7 @@ _ABSTRACT: dict[str, tuple[type, ...]] = {
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether `a` is at or below `b` in NumPy's hierarchy of scalar types, which here has all dtypes and keys.
+    """Whether `a` is at or below `b` in NumPy's hierarchy of scalar types, in which all dtypes have a place.
 
     >>> issubdtype(bfloat16, np.floating), issubdtype(KeyDtype(), prng_key)
     (True, True)
@@ -300,7 +300,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         raise ValueError(f"isdtype: expected a dtype or one of {kinds}; got {kind!r}") from None
 
 
-# ---- limits and relatives ----------------------------------------------------------------------------------
+# ---- limits and relatives ------------------------------------------------------------------------
 
 
 def finfo(dtype: Any) -> Any:
@@ -345,8 +345,8 @@ def complex_dtype(dtype: Any) -> Any:
 
 
 def inexact_dtype(dtype: Any) -> Any:
-    """The dtype in which functions such as `sin` compute: float32 for bool and integers up to 32 bits, float64
-    for 64-bit integers, floating and complex dtypes themselves; raises TypeError for keys."""
+    """The dtype in which functions such as `sin` compute: float32 for bool and integers of up to 32 bits,
+    float64 for 64-bit integers, floating and complex dtypes themselves; raises TypeError for keys."""
     dtype = canonical(dtype)
     if is_inexact(dtype):
         return dtype
@@ -363,10 +363,11 @@ def tangent_dtype(dtype: Any) -> Any:
 _REAL_OF = {complex64: float32, complex128: float64}
 
 
-# ---- defaults ----------------------------------------------------------------------------------------------
+# ---- defaults ------------------------------------------------------------------------------------
 
 # Python type -> (32-bit default, 64-bit default)
-_DEFAULTS = {bool: (bool_, bool_), int: (int32, int64), float: (float32, float64), complex: (complex64, complex128)}
+_DEFAULTS = {
+    bool: (bool_, bool_), int: (int32, int64), float: (float32, float64), complex: (complex64, complex128)}
 
 
 def scalar_dtype(python_type: type) -> np.dtype:
@@ -392,7 +393,7 @@ def default_complex() -> np.dtype:
 def dtype_of(x: Any) -> tuple[Any, bool]:
     """The dtype of a scalar or array, and whether it is weak, as Python's numbers are.
 
-    An array is weak if its `weak_type` says so; a bool never is. Raises TypeError for values that are not arrays or numbers.
+    An array is weak if its `weak_type` says so; a bool never is. Raises TypeError for other values.
 
     >>> dtype_of(2.0), dtype_of(np.float64(2.0))
     ((dtype('float32'), True), (dtype('float64'), False))
@@ -419,19 +420,18 @@ def check_int_range(value: int, dtype: Any) -> None:
                         f"[{limits.min}, {limits.max}]; {advice}")
 
 
-# ---- promotion ---------------------------------------------------------------------------------------------
+# ---- promotion -----------------------------------------------------------------------------------
 
 
 class TypePromotionError(ValueError):
     """Operands have no common dtype that promotion may choose by itself."""
 
 
-# The weak types i*, f*, c* of Python's numbers are nodes of the lattice like the dtypes, each below those to its
-# right. The integers and floats of 8 bits and fewer that are named in the third line are dead ends.
+# The weak types i*, f*, c* of Python's numbers are nodes of the lattice like the dtypes. `<`: is promoted to.
 #
-#   bool - i* - u8, i8 - u16, i16 - u32, i32 - u64, i64 - f* - bf16, f16 - f32 - f64 - c128
-#                 uN < u2N and i2N;  iN < i2N              f* < c* < c64;  f32 < c64 < c128
-#          i* < i2, u2, i4, u4                             f* < f4..., f8...
+#   bool < i* < u8, i8 < ... < u64, i64 < f* < bf16, f16 < f32 < f64 < c128
+#   uN < u2N, i2N     iN < i2N     f* < c* < c64     f32 < c64 < c128
+#   dead ends: i* < i2, u2, i4, u4     f* < f4..., f8...
 _WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*"}
 _STANDARD: dict[Any, tuple] = {
     bool_: ("i*",),
@@ -519,7 +519,8 @@ def _no_promotion(nodes: set, mode: str) -> str:
     if float0 in nodes:
         return f"{message}: float0 is the tangent of integers and holds no numbers"
     if mode == "strict":
-        return (f"{message} under numpy_dtype_promotion='strict'; cast one operand, e.g. x.astype('float32'), "
+        return (f"{message} under numpy_dtype_promotion='strict'; "
+                "cast one operand, e.g. x.astype('float32'), "
                 "or set it to 'standard'")
     return (f"{message}: floats of 8 bits and integers of 4 and fewer are not widened in silence; "
             "cast one operand, e.g. x.astype('float32')")
@@ -553,7 +554,7 @@ def _typed(x: Any) -> tuple[Any, bool]:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether NumPy's casting rules let values of one dtype become another; keys cast to their own dtype only."""
+    """Whether NumPy's casting rules let one dtype become another; keys cast to their own dtype only."""
     from_, to = canonical(from_), canonical(to)
     if isinstance(from_, KeyDtype) or isinstance(to, KeyDtype):
         return from_ is to

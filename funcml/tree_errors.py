@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import reprlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from funcml.core.avals import dtype_text
@@ -115,7 +115,7 @@ def children_with_keys(tree: Any) -> list[tuple[Any, Any]] | None:
 
 
 class Difference(NamedTuple):
-    """A place where two trees part. Its text continues "argument 2": "at ['w'] has f32[3], expected f32[4]"."""
+    """A place where two trees part. As text: `at ['w'] has f32[3], expected f32[4]`."""
 
     path: tuple[Any, ...]
     got: str
@@ -244,7 +244,7 @@ def _parts(view: View, aux: Any) -> list[tuple[str | None, Any]]:
 
 
 def _attributes(instance: Any) -> list[tuple[str, Any]]:
-    names: Iterable[str] = getattr(instance, "__dict__", None) or getattr(type(instance), "__slots__", ())
+    names: Any = getattr(instance, "__dict__", None) or getattr(type(instance), "__slots__", ())
     return [(name, getattr(instance, name, None)) for name in names]
 
 

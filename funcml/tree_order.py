@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from funcml.core.registry import tree_util
-from funcml.tree_errors import children_with_keys
 
 if TYPE_CHECKING:
     from jax.tree_util import PyTreeDef
@@ -25,7 +24,7 @@ _IsLeaf = Callable[[Any], bool] | None
 
 def ordered_unflatten(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> Callable[[Iterable[Any]], Any]:
     """Leaves, in the order of `treedef`, -> a tree like `tree`. It keeps no leaf of `tree` alive."""
-    if _is_sorted(tree, is_leaf):
+    if _is_sorted(tree, treedef, is_leaf):
         return treedef.unflatten
     build, count = _builder([tree], is_leaf), treedef.num_leaves
 
@@ -38,27 +37,29 @@ def ordered_unflatten(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> Callab
     return unflatten
 
 
-_is_dict = dict.__instancecheck__  # without a Python frame: it is asked at every node
-
-
-def _is_sorted(tree: Any, is_leaf: _IsLeaf) -> bool:
-    """Whether every dict has its keys in sorted order. One flatten for each level of dicts."""
-    flatten = tree_util().default_registry.flatten
-    level = [tree]
+def _is_sorted(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> bool:
+    """Whether every dict has its keys in sorted order. Costs by the inner node, hardly by the leaf."""
+    registry = tree_util().default_registry
+    unseen = treedef.num_nodes - treedef.num_leaves
+    level = [tree] if unseen else []
     while level:
-        stop = _is_dict if is_leaf is None else _stop_at_dicts(level, is_leaf)
-        dicts = [top for top in flatten(level, stop)[0] if isinstance(top, dict)]
-        level = []
-        for top in dicts:
-            if is_leaf is not None and is_leaf(top):
-                continue
-            if type(top) is not dict:  # OrderedDict and the like see to their own order
-                level += [child for _, child in children_with_keys(top) or ()]
-            elif list(top) == sorted(top):
-                level += top.values()
+        children: list[Any] = []
+        for node in level:
+            if type(node) is not dict:
+                children += registry.flatten_one_level(node)[0]
+            elif list(node) == sorted(node):
+                children += node.values()
             else:
                 return False
+        unseen -= len(level)
+        level = _inner_nodes(children, is_leaf) if unseen else []
     return True
+
+
+def _inner_nodes(trees: list[Any], is_leaf: _IsLeaf) -> list[Any]:
+    is_node = tree_util().default_registry.is_node
+    kinds = {kind for kind in set(map(type, trees)) if is_node(kind)}
+    return [tree for tree in trees if type(tree) in kinds and not (is_leaf is not None and is_leaf(tree))]
 
 
 def _stop_at_dicts(root: list[Any], is_leaf: _IsLeaf) -> Callable[[Any], bool]:

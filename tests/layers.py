@@ -14,7 +14,7 @@ from pathlib import Path
 
 LAYERS = (
     ("core",),
-    ("dtypes", "tree", "tree_util"),
+    ("dtypes", "tree_errors", "tree_order", "tree", "tree_util"),
     ("primitives",),
     ("transforms",),
     ("control_flow",),
@@ -24,14 +24,14 @@ ROOT = FACE + 1  # the package's own __init__
 
 IMPORTING_CALLS = ("importlib.import_module", "import_module", "__import__")
 
-# Where the backend may be imported, there inside a function too: it is loaded at its first use.
+# Where these may be imported, inside a function too: they are loaded at their first use.
 BACKEND = {
-    "lowering": {"jax", "jaxlib"},
+    "core.registry": {"jax"},
     "interop": {"jax", "jaxlib", "optax"},
+    "lowering": {"jax", "jaxlib"},
     "optax": {"optax"},
-    "tree": {"jax", "jaxlib"},
 }
-PRIVATE = ("lowering.pjrt", "tree")  # where names may be used that jax and jaxlib do not publish
+PRIVATE = "lowering.pjrt"  # where names may be used that jax and jaxlib do not publish
 JAX_ITSELF = {  # what makes jax more than a backend; only interop may speak of it
     "numpy", "lax", "scipy", "nn", "random", "jit", "grad", "value_and_grad", "jvp", "vjp", "linearize",
     "vmap", "pmap", "jacfwd", "jacrev", "hessian", "make_jaxpr", "eval_shape", "checkpoint",
@@ -57,10 +57,6 @@ class Module:
     def place(self) -> str:
         """The name below the package: `lowering.pjrt`; empty for the package itself."""
         return self.name.partition(".")[2]
-
-    @property
-    def top(self) -> str:
-        return self.place.partition(".")[0]
 
 
 def source_files(root: Path) -> dict[str, Path]:
@@ -150,7 +146,8 @@ def rank(place: str) -> int:
 
 def violations(root: Path) -> list[str]:
     package = read_package(root)
-    return [*upward(package), *lazy(package), *cycles(package), *backend(package)]
+    rules = (upward, lazy, cycles, backend)
+    return list(dict.fromkeys(sentence for rule in rules for sentence in rule(package)))
 
 
 def upward(package: list[Module]) -> Iterator[str]:
@@ -158,14 +155,14 @@ def upward(package: list[Module]) -> Iterator[str]:
         for own in own_imports(module):
             place = own.target.partition(".")[2]
             if rank(place) > rank(module.place):
-                yield f"{where(module, own)}: upward import of {own.target}"
+                yield f"{module.path}:{own.line}: upward import of {own.target}"
 
 
 def lazy(package: list[Module]) -> Iterator[str]:
     for module in package:
         for i in module.imports:
-            if i.in_function and i.target.partition(".")[0] not in BACKEND.get(module.top, ()):
-                yield f"{where(module, i)}: import inside a function of {i.target}"
+            if i.in_function and i.target.partition(".")[0] not in loadable(module):
+                yield f"{module.path}:{i.line}: import inside a function of {i.target}"
 
 
 def cycles(package: list[Module]) -> Iterator[str]:
@@ -189,12 +186,21 @@ def backend(package: list[Module]) -> Iterator[str]:
         for name, line in module.mentions:
             at = f"{module.path}:{line}"
             parts = name.split(".")
-            if module.top not in BACKEND:
-                yield f"{at}: {name}: only {', '.join(sorted(BACKEND))} may use the backend"
-            elif parts[0] == "jax" and JAX_ITSELF & set(parts[1:2]) and module.top != "interop":
+            if parts[0] not in loadable(module):
+                yield f"{at}: {name}: only {', '.join(BACKEND)} may use the backend"
+            elif parts[0] == "jax" and JAX_ITSELF & set(parts[1:2]) and not is_in(module, "interop"):
                 yield f"{at}: {name}: only interop may speak of what jax is besides a backend"
-            elif is_private(parts) and not any(f"{module.place}.".startswith(f"{p}.") for p in PRIVATE):
-                yield f"{at}: {name}: private to jax; only {' and '.join(PRIVATE)} may use it"
+            elif is_private(parts) and not is_in(module, PRIVATE):
+                yield f"{at}: {name}: private to jax; only {PRIVATE} may use it"
+
+
+def loadable(module: Module) -> set[str]:
+    """What the module may import at its first use."""
+    return {name for place, names in BACKEND.items() if is_in(module, place) for name in names}
+
+
+def is_in(module: Module, place: str) -> bool:
+    return f"{module.place}.".startswith(f"{place}.")
 
 
 def is_backend(name: str) -> bool:
@@ -208,7 +214,3 @@ def is_private(parts: list[str]) -> bool:
 def own_imports(module: Module) -> list[Import]:
     root = module.name.partition(".")[0]
     return [i for i in module.imports if i.target.partition(".")[0] == root]
-
-
-def where(module: Module, i: Import) -> str:
-    return f"{module.path}:{i.line}"

@@ -30,7 +30,8 @@ def untidy(root: Path, longer: dict[str, str]) -> Iterator[str]:
 
 
 def test_funcml_is_tidy():
-    assert "\n".join(untidy(FUNCML, LONGER)) == ""
+    found = list(untidy(FUNCML, LONGER))
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name, text, longer, sentence", [

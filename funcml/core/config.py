@@ -59,7 +59,7 @@ class Flag:
         if type(value) is not self.kind:
             came = f"{value!r} of type {type(value).__name__}"
             raise TypeError(f"config: {self.name} takes {self.expected()}; got {came}")
-        if (self.choices and value not in self.choices) or (self.kind is int and value < 0):
+        if (self.choices and value not in self.choices) or (type(value) is int and value < 0):
             raise ValueError(f"config: {self.name} takes {self.expected()}; got {value!r}")
         return value
 

@@ -7,7 +7,7 @@
 
 One file per executable, written beside its place and moved there, so that readers see a whole file or none
 and any number of processes may write. A file that is missing, truncated, altered, unreadable or refused by
-the backend is a miss; a folder that cannot be written keeps nothing. No fault of the disk reaches the program.
+the backend is a miss; a folder that cannot be written keeps nothing. No fault of the disk breaks a program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BLOCK_BYTES = 4096  # a file takes whole blocks: most entries are smaller than 
 def load_or_compile(
     text: str, out_types: pjrt.OutTypes, device: pjrt.Device | None = None, options: pjrt.Options = ()
 ) -> pjrt.Executable:
-    """`pjrt.compile`, unless the same program was compiled before in the same environment and is kept on disk."""
+    """`pjrt.compile`, unless the same program, compiled in the same environment, is kept on disk."""
     if not config.disk_cache:
         return pjrt.compile(text, out_types, device, options)
     name = key(text, pjrt.environment_key(device), repr(tuple(options)))

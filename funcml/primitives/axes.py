@@ -9,16 +9,23 @@
 from __future__ import annotations
 
 import math
+import operator
+
+import numpy as np
 
 from funcml import dtypes
-from funcml.core.avals import shaped
+from funcml.core.avals import ShapedArray, shaped
 from funcml.core.ir import Primitive
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of, bind
 
 __all__ = [
     "AxisPrimitive",
+    "BitReduction",
+    "Reduction",
     "broadcast_in_dim",
+    "canonical_axes",
+    "canonical_axis",
     "expand_dims",
     "moveaxis",
     "reduce_or",
@@ -27,6 +34,23 @@ __all__ = [
     "squeeze",
     "transpose",
 ]
+
+
+def canonical_axis(axis, aval: ShapedArray, who: str) -> int:
+    """`axis` of an array of type `aval` as a non-negative int; AxisError (a ValueError) if there is no such axis."""
+    index = operator.index(axis)
+    if not -aval.ndim <= index < aval.ndim:
+        allowed = f"an axis from {-aval.ndim} to {aval.ndim - 1}" if aval.ndim else "no axis (it is a scalar)"
+        raise np.exceptions.AxisError(f"{who} of {aval}: expected {allowed}, got {index}")
+    return index + aval.ndim if index < 0 else index
+
+
+def canonical_axes(axes, aval: ShapedArray, who: str) -> tuple[int, ...]:
+    """`axes` (ints) of an array of type `aval` as distinct non-negative ints, in the order given."""
+    found = tuple([canonical_axis(a, aval, who) for a in axes])
+    if len(set(found)) != len(found):
+        raise ValueError(f"{who} of {aval}: expected distinct axes, got {tuple(axes)}")
+    return found
 
 
 class AxisPrimitive(Primitive):
@@ -102,8 +126,13 @@ class ReduceSum(Reduction):
         return _spread(mask, operands[0].aval.shape, axes)
 
 
-class ReduceOr(Reduction):
-    """out = bitwise (for bool: logical) or of x over `axes`; it has no derivative."""
+class BitReduction(Reduction):
+    """out = bitwise (for bool: logical) or, and, xor of x over `axes`; it has no derivative."""
+
+    def type_rule(self, x, *, axes):
+        if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
+            raise TypeError(f"{self.name} expects integers or bool, got {x}; compare it with 0 first")
+        return super().type_rule(x, axes=axes)
 
     def jvp_rule(self, primals, tangents, *, axes):
         out = bind(self, primals, {"axes": axes})
@@ -157,7 +186,7 @@ def _inverse(permutation):
 
 broadcast_in_dim_p = BroadcastInDim("broadcast_in_dim")
 reduce_sum_p = ReduceSum("reduce_sum")
-reduce_or_p = ReduceOr("reduce_or")
+reduce_or_p = BitReduction("reduce_or")
 reshape_p = Reshape("reshape")
 transpose_p = Transpose("transpose")
 

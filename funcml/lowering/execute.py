@@ -1,0 +1,354 @@
+"""Running programs: executables kept in memory on the program itself, on disk, or compiled.
+
+    run_program   : (jaxpr, values) -> arrays          the whole program at once
+    run_primitive : (primitive, operands, params)      a program of one equation
+    fused         : function -> function               called on arrays, runs as one program; traced, is inlined
+
+A function whose program differs at every call would compile at every call. Each origin (the function that was traced)
+has a small number of misses without a hit; past it, its programs are evaluated equation by equation.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from funcml import tree
+from funcml.core import tracing
+from funcml.core.avals import ShapedArray
+from funcml.core.config import config
+from funcml.core.errors import user_facing
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
+from funcml.core.tracing import eval_jaxpr, no_frames, scalar_aval, trace
+from funcml.core.values import Array
+from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
+from funcml.lowering.array import DeviceArray, asarray
+from funcml.lowering.emit import to_stablehlo
+from funcml.transforms.simplify import dce
+
+__all__ = ["Program", "compiled", "fused", "run_primitive", "run_program"]
+
+
+class Program:
+    """A compiled jaxpr on one device: call it with a list of DeviceArrays, one for each input.
+
+    Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
+    """
+
+    __slots__ = ("jaxpr", "device", "text", "executable", "kept", "donated", "plan", "computed", "_run")
+
+    def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
+        jaxpr = dce(jaxpr)
+        self.jaxpr = jaxpr
+        self.device = device
+        used = {a for eqn in jaxpr.eqns for a in eqn.invars if type(a) is Var}
+        self.kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
+        computed: dict[Var, int] = {}
+        self.plan: list[tuple[str, object]] = []
+        position = {v: i for i, v in enumerate(jaxpr.invars)}
+        for atom in jaxpr.outs:
+            if type(atom) is Literal:
+                self.plan.append(("constant", atom))
+            elif atom in position:
+                self.plan.append(("input", position[atom]))
+            else:
+                self.plan.append(("output", computed.setdefault(atom, len(computed))))
+        self.computed = [v.aval for v in computed]
+        self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
+        core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
+        self.text = to_stablehlo(core, name, self.donated, device.platform)
+        self.executable = None
+        if computed:
+            types = [(a.shape, _stored(a.dtype)) for a in self.computed]
+            self.executable = disk_cache.load_or_compile(self.text, types, device)
+            self._run = self.executable.run
+
+    def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """The outputs for these inputs, all on the device of the program."""
+        if self.executable is None:
+            outs = []
+        else:
+            if len(self.kept) == len(arrays):
+                buffers = [a._buffer for a in arrays]
+            else:
+                buffers = [arrays[i]._buffer for i in self.kept]
+            outs = [DeviceArray(b, a) for b, a in zip(self._run(buffers), self.computed)]  # noqa: B905
+            if len(outs) == len(self.plan):
+                return outs
+        return [self._output(kind, value, arrays, outs) for kind, value in self.plan]
+
+    def _output(self, kind, value, arrays, outs):
+        if kind == "output":
+            return outs[value]
+        if kind == "input":
+            return arrays[value]
+        return DeviceArray(asarray(np.asarray(value.value, value.aval.dtype), device=self.device)._buffer, value.aval)
+
+
+def _stored(dtype):
+    """The dtype of the buffer that holds elements of `dtype`: keys are one uint64 each."""
+    return np.dtype("uint64") if getattr(dtype, "kind", "") == "K" else dtype
+
+
+_compile_lock = threading.RLock()
+
+
+def compiled(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
+    """The program of an interned jaxpr on a device, compiled at most once."""
+    device = device or pjrt.default_device()
+    key = (Program, device)
+    program = jaxpr.memo.get(key)
+    if program is None:
+        with _compile_lock:
+            program = jaxpr.memo.get(key)
+            if program is None:
+                program = jaxpr.memo[key] = Program(jaxpr, device, name)
+    return program
+
+
+@functools.cache
+def _device_count() -> int:
+    return len(pjrt.local_devices())
+
+
+def placed(values: Sequence) -> tuple[list[DeviceArray], object]:
+    """The values as arrays on one device, and that device: the one that is not the default, if some are elsewhere."""
+    arrays = [x if type(x) is DeviceArray else asarray(x) for x in values]
+    default = pjrt.default_device()
+    if _device_count() == 1:
+        return arrays, default
+    homes = [pjrt.buffer_device(a._buffer) for a in arrays]
+    others = {d for d in homes if d != default}
+    if not others:
+        return arrays, default
+    if len(others) > 1:
+        raise ValueError(f"arrays on different devices: {sorted(map(str, others))}; move them with `device_put(x, device)`")
+    (device,) = others
+    moved = [
+        a if home == device else DeviceArray(pjrt.copy_buffer(a._buffer, device), a.aval)
+        for a, home in zip(arrays, homes, strict=True)
+    ]
+    return moved, device
+
+
+# ---- whole programs ----------------------------------------------------------------------------------------------
+
+
+class _Origin:
+    """How often the programs of one function were new since one was last seen again."""
+
+    __slots__ = ("misses",)
+
+    def __init__(self):
+        self.misses = 0
+
+
+_origins: dict = {}
+
+
+def run_program(jaxpr: Jaxpr, values: Sequence, origin=None) -> list[DeviceArray]:
+    """Runs a program on values: arrays, NumPy arrays or scalars, one for each input.
+
+    `origin` (hashable) says where the program came from: one whose programs are always new is evaluated equation by equation.
+    """
+    arrays, device = placed(values)
+    jaxpr = intern(jaxpr)
+    program = jaxpr.memo.get((Program, device))
+    if origin is not None:
+        record = _origins.get(origin)
+        if record is None:
+            if len(_origins) > 4096:
+                _origins.clear()
+            record = _origins[origin] = _Origin()
+        if program is not None:
+            record.misses = 0
+        else:
+            record.misses += 1
+            if record.misses > config.eager_miss_limit:
+                with no_frames():
+                    return [asarray(_plain(x)) for x in eval_jaxpr(jaxpr, arrays)]
+    if program is None:
+        program = compiled(jaxpr, device)
+    return program.run(arrays)
+
+
+def _plain(x):
+    return np.asarray(x.value, x.aval.dtype) if type(x) is Literal else x
+
+
+# ---- one primitive -----------------------------------------------------------------------------------------------
+
+_one_equation: dict[tuple, Program] = {}
+
+
+def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
+    """Applies a primitive to values, as a compiled program of one equation."""
+    arrays = [x if type(x) is DeviceArray else asarray(x.value if type(x) is Literal else x) for x in operands]
+    key = (primitive, *[a.aval for a in arrays], *params.items())
+    program = _one_equation.get(key)
+    if program is None or _device_count() > 1:
+        arrays, device = placed(arrays)
+        key = (*key, device) if _device_count() > 1 else key
+        program = _one_equation.get(key)
+        if program is None:
+            program = _one_equation[key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
+    outs = program.run(arrays)
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _compile_equation(primitive, avals: list[ShapedArray], params: dict, device) -> Program:
+    found = primitive.infer(tuple(avals), params)
+    invars = [Var(a) for a in avals]
+    outvars = [Var(a) for a in (found if primitive.multiple_results else (found,))]
+    jaxpr = Jaxpr(invars, [Eqn(primitive, tuple(invars), tuple(outvars), params, None)], outvars)
+    return Program(jaxpr, device, primitive.name)
+
+
+# ---- functions that run as one program -----------------------------------------------------------------------------
+
+
+class _Fused:
+    """A compiled call of a fused function: the program, the values it closes over, and how to rebuild its result."""
+
+    __slots__ = ("program", "captured", "treedef", "single")
+
+    def __init__(self, program, captured, treedef, single):
+        self.program = program
+        self.captured = captured
+        self.treedef = treedef
+        self.single = single
+
+
+def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
+    """Makes `function` run as one compiled program when called on arrays; inside a trace it is inlined.
+
+    Arrays, NumPy values and Python scalars are operands, except for the parameters named in `static`; these, and anything else
+    hashable, select the program. A call with an argument that fits neither runs the function as it is.
+    """
+    if function is None:
+        return functools.partial(fused, static=static)
+    names = list(inspect.signature(function).parameters)
+    static_names = frozenset(static)
+    static_at = frozenset(i for i, n in enumerate(names) if n in static_names)
+    cache: dict[tuple, _Fused] = {}
+    frames = tracing._state
+    public = user_facing(function)
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if frames.frames or config.disable_jit:
+            return public(*args, **kwargs)
+        key: list = [config.trace_key()]
+        operands: list = []
+        try:
+            for i, x in enumerate(args):
+                if type(x) is DeviceArray:
+                    key.append(x.aval)
+                    operands.append(x)
+                else:
+                    _sort_argument(x, i in static_at, key, operands)
+            for name, x in kwargs.items():
+                key.append(name)
+                _sort_argument(x, name in static_names, key, operands)
+            cache_key = tuple(key)
+            found = cache.get(cache_key)
+        except _Unfusable:
+            return public(*args, **kwargs)
+        except TypeError:
+            return public(*args, **kwargs)
+        if found is None or _device_count() > 1:
+            operands, device = placed(operands)
+            cache_key = (*cache_key, device) if _device_count() > 1 else cache_key
+            found = cache.get(cache_key)
+            if found is None:
+                found = _fuse(public, args, kwargs, operands, static_at, static_names, device)
+                cache[cache_key] = found
+        outs = found.program.run([*found.captured, *operands] if found.captured else operands)
+        return outs[0] if found.single else tree.unflatten(found.treedef, outs)
+
+    return call
+
+
+class _Unfusable(Exception):
+    """An argument that is neither an operand nor hashable."""
+
+
+def _sort_argument(x, is_static: bool, key: list, operands: list) -> None:
+    """Appends what `x` contributes to the key, and to the operands."""
+    kind = type(x)
+    if is_static:
+        key.append((kind, x))
+    elif kind is DeviceArray:
+        key.append(x.aval)
+        operands.append(x)
+    elif kind is float or kind is int or kind is bool or kind is complex:
+        key.append(scalar_aval(kind))
+        operands.append(asarray(x))
+    elif isinstance(x, np.ndarray | np.generic):
+        x = asarray(x)
+        key.append(x.aval)
+        operands.append(x)
+    elif kind is list or kind is tuple:
+        key.append((kind, len(x)))
+        for y in x:
+            if isinstance(y, list | tuple):
+                raise _Unfusable
+            _sort_argument(y, False, key, operands)
+    elif isinstance(x, Array):
+        raise _Unfusable
+    elif kind.__hash__ is None or pjrt.is_foreign_array(x) or hasattr(x, "__jax_array__"):
+        x = asarray(x)
+        key.append(x.aval)
+        operands.append(x)
+    else:
+        key.append((kind, x))
+
+
+def _is_operand(x) -> bool:
+    kind = type(x)
+    if kind in (DeviceArray, float, int, bool, complex) or isinstance(x, np.ndarray | np.generic):
+        return True
+    return kind not in (list, tuple) and (
+        kind.__hash__ is None or pjrt.is_foreign_array(x) or hasattr(x, "__jax_array__")
+    )
+
+
+def _fuse(function, args, kwargs, operands, static_at, static_names, device) -> _Fused:
+    made: list = []
+
+    def traced(*tracers):
+        given = iter(tracers)
+
+        def swap(x, is_static):
+            if is_static:
+                return x
+            if type(x) in (list, tuple):
+                return type(x)([swap(y, False) for y in x])
+            return next(given) if _is_operand(x) else x
+
+        new_args = [swap(x, i in static_at) for i, x in enumerate(args)]
+        new_kwargs = {n: swap(x, n in static_names) for n, x in kwargs.items()}
+        leaves, treedef = tree.flatten(function(*new_args, **new_kwargs))
+        made.append(treedef)
+        return leaves
+
+    name = getattr(function, "__name__", "fused")
+    jaxpr, captured = trace(traced, [x.aval for x in operands], name)
+    captured, _ = placed(captured) if captured else ([], None)
+    single = tree.treedef_is_leaf(made[0])
+    return _Fused(Program(jaxpr, device, name), captured, made[0], single)
+
+
+class _Backend:
+    """What `core.tracing` asks of a backend."""
+
+    run_primitive = staticmethod(run_primitive)
+    run_program = staticmethod(run_program)
+    asarray = staticmethod(asarray)
+
+
+tracing.install_backend(_Backend)

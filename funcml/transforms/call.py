@@ -1,0 +1,111 @@
+"""`call`: a program as one equation of another. It is what `jit` leaves in the program that calls it.
+
+Each rule applies the transform to the inner program and leaves a call of the result; the lowering writes one private function
+for each inner program.
+"""
+
+from __future__ import annotations
+
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var
+from funcml.core.linear import Zero, is_undefined
+from funcml.core.tracing import bind
+from funcml.primitives.tangents import tangent_aval
+from funcml.transforms.jvp import jvp_jaxpr
+from funcml.transforms.partial_eval import EqnSplit, partial_eval
+from funcml.transforms.transpose import transpose_jaxpr
+from funcml.transforms.vmap import vmap_jaxpr
+
+__all__ = ["Call", "call", "call_p"]
+
+
+class Call(Primitive):
+    """call[jaxpr, name] inputs = the outputs of `jaxpr`. A subclass may carry more parameters and keeps them in every rule."""
+
+    multiple_results = True
+    holds_jaxpr = True
+    takes_masks = True
+
+    def type_rule(self, *avals, jaxpr, name, **params):
+        if len(avals) != len(jaxpr.invars):
+            raise TypeError(f"{self.name} of {name} takes {len(jaxpr.invars)} inputs, got {len(avals)}")
+        for given, var in zip(avals, jaxpr.invars, strict=True):
+            if given.strong() is not var.aval.strong():
+                raise TypeError(f"{self.name} of {name} expects {var.aval}, got {given}")
+        return jaxpr.out_avals
+
+    def apply(self, jaxpr: Jaxpr, operands, name: str, **params) -> list:
+        """Binds a call of another program with the parameters of this one."""
+        return bind(self, operands, {"jaxpr": jaxpr, "name": name, **params})
+
+    def jvp_rule(self, primals, tangents, *, jaxpr, name, **params):
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        new, captured, has_tangent = jvp_jaxpr(jaxpr, nonzero)
+        moving = [t for t in tangents if type(t) is not Zero]
+        outs = self.apply(new, [*captured, *primals, *moving], f"jvp_{name}", **params)
+        given = iter(outs[len(jaxpr.outs) :])
+        out_tangents = [
+            next(given) if has else Zero(tangent_aval(a.aval)) for a, has in zip(jaxpr.outs, has_tangent, strict=True)
+        ]
+        return outs[: len(jaxpr.outs)], out_tangents
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, name, **params):
+        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(dims))
+        return self.apply(new, [*captured, *operands], f"vmap_{name}", **params), out_dims
+
+    def partial_eval_rule(self, unknown_in, eqn):
+        return split_call(self, unknown_in, eqn)
+
+    def transpose_rule(self, cts, *operands, masks, jaxpr, name, **params):
+        linear = tuple([is_undefined(x) for x in operands])
+        nonzero = tuple([type(ct) is not Zero for ct in cts])
+        masked = tuple([m is not None for m in masks])
+        new, captured, (has_ct, has_mask) = transpose_jaxpr(jaxpr, linear, nonzero, masked)
+        consts = [x for x in operands if not is_undefined(x)]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        inputs = [*captured, *consts, *given, *[m for m in masks if m is not None]]
+        outs = iter(self.apply(new, inputs, f"transpose_{name}", **params))
+        found = [next(outs) if has else None for has in has_ct]
+        found_masks = [next(outs) if has else None for has in has_mask]
+        return _scatter(linear, found), _scatter(linear, found_masks)
+
+
+def _scatter(flags, values) -> list:
+    """`values` in order at the places where `flags` is true, None elsewhere."""
+    rest = iter(values)
+    return [next(rest) if f else None for f in flags]
+
+
+def split_call(primitive: Primitive, unknown_in, eqn: Eqn) -> EqnSplit:
+    """A call of the known half, and a call of the unknown half on its residuals."""
+    jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
+    split = partial_eval(jaxpr, tuple(unknown_in))
+    known_in = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if not u]
+    unknown_inputs = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    known_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if not u]
+    unknown_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u]
+    n_known = len(known_outs)
+    residuals = [Var(a.aval) for a in split.known.outs[n_known:]]
+    rest = {k: v for k, v in eqn.params.items() if k not in ("jaxpr", "name")}
+    known_eqn = Eqn(
+        primitive,
+        tuple(known_in),
+        tuple([*known_outs, *residuals]),
+        {"jaxpr": split.known, "name": f"known_{name}", **rest},
+        eqn.source,
+    )
+    unknown_eqn = Eqn(
+        primitive,
+        tuple([*residuals, *unknown_inputs]),
+        tuple(unknown_outs),
+        {"jaxpr": split.unknown, "name": f"unknown_{name}", **rest},
+        eqn.source,
+    )
+    return EqnSplit([known_eqn], [unknown_eqn], list(split.out_unknown))
+
+
+call_p = Call("call")
+
+
+def call(jaxpr: Jaxpr, operands, name: str) -> list:
+    """Calls an interned program on values: one equation inside a trace, a run outside."""
+    return call_p.apply(jaxpr, operands, name)
