@@ -462,7 +462,8 @@ def _upper_sets(above: dict[Any, tuple]) -> dict[Any, frozenset]:
 
 
 _UPPER = {"standard": _upper_sets(_STANDARD), "strict": _upper_sets(_STRICT)}
-_joins: dict[tuple, tuple[Any, bool]] = {}
+# mode -> by enable_x64 -> operands -> join
+_joins: dict[str, tuple[dict, dict]] = {mode: ({}, {}) for mode in _UPPER}
 
 
 def lattice_join(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
@@ -473,12 +474,11 @@ def lattice_join(*operands: tuple[Any, bool]) -> tuple[Any, bool]:
     >>> lattice_join((int8, False), (float32, True)), lattice_join((uint32, False), (int32, False))
     ((dtype('float32'), True), (dtype('int64'), False))
     """
-    key = operands, config.enable_x64, config.numpy_dtype_promotion
-    try:
-        return _joins[key]
-    except KeyError:
-        found = _joins[key] = _join(operands, config.numpy_dtype_promotion)
-        return found
+    joins = _joins[config.numpy_dtype_promotion][config.enable_x64]
+    found = joins.get(operands)
+    if found is None:
+        found = joins[operands] = _join(operands, config.numpy_dtype_promotion)
+    return found
 
 
 def _join(operands: tuple[tuple[Any, bool], ...], mode: str) -> tuple[Any, bool]:

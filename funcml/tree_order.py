@@ -32,7 +32,8 @@ def ordered_unflatten(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> Callab
         leaves = list(leaves)
         if len(leaves) != count:
             raise ValueError(f"expected {count} leaves for {treedef}, got {len(leaves)}")
-        return build(iter(leaves))[0]
+        [built] = build(iter(leaves))
+        return built
 
     return unflatten
 
@@ -56,33 +57,40 @@ def _is_sorted(tree: Any, treedef: PyTreeDef, is_leaf: _IsLeaf) -> bool:
     return True
 
 
-def _inner_nodes(trees: list[Any], is_leaf: _IsLeaf) -> list[Any]:
+def _inner_nodes(trees: Iterable[Any], is_leaf: _IsLeaf) -> list[Any]:
     is_node = tree_util().default_registry.is_node
     kinds = {kind for kind in set(map(type, trees)) if is_node(kind)}
     return [tree for tree in trees if type(tree) in kinds and not (is_leaf is not None and is_leaf(tree))]
 
 
-def _stop_at_dicts(root: list[Any], is_leaf: _IsLeaf) -> Callable[[Any], bool]:
-    return lambda x: x is not root and (type(x) is dict or (is_leaf is not None and is_leaf(x)))
+def _descends(tree: Any, is_leaf: _IsLeaf) -> bool:
+    return type(tree) is dict and not (is_leaf is not None and is_leaf(tree))
 
 
-def _descends(top: Any, is_leaf: _IsLeaf) -> bool:
-    return type(top) is dict and not (is_leaf is not None and is_leaf(top))
+def _flatten_to_dicts(trees: list[Any], is_leaf: _IsLeaf) -> tuple[list[Any], PyTreeDef]:
+    """The flattened list `trees`, in which dicts are leaves."""
+    stop = (
+        (lambda tree: type(tree) is dict)
+        if is_leaf is None
+        else (lambda tree: tree is not trees and (type(tree) is dict or is_leaf(tree)))
+    )
+    return tree_util().default_registry.flatten(trees, stop)
 
 
-def _builder(values: list[Any], is_leaf: _IsLeaf) -> Callable[[Iterator[Any]], list[Any]]:
-    """Leaves of `values` -> a list like it."""
-    tops, treedef = tree_util().default_registry.flatten(values, _stop_at_dicts(values, is_leaf))
+def _builder(trees: list[Any], is_leaf: _IsLeaf) -> Callable[[Iterator[Any]], Iterable[Any]]:
+    """Leaves of `trees` -> trees like them, one after the other."""
+    tops, treedef = _flatten_to_dicts(trees, is_leaf)
     parts = [_dict_builder(top, is_leaf) if _descends(top, is_leaf) else next for top in tops]
     return lambda leaves: treedef.unflatten([part(leaves) for part in parts])
 
 
 def _dict_builder(template: dict, is_leaf: _IsLeaf) -> Callable[[Iterator[Any]], dict]:
     inserted, keys = list(template), sorted(template)
-    build = _builder([template[key] for key in keys], is_leaf)
+    nested = _inner_nodes(template.values(), is_leaf)
+    build = _builder([template[key] for key in keys], is_leaf) if nested else iter
 
     def build_dict(leaves):
-        built = dict(zip(keys, build(leaves)))
+        built = dict(zip(keys, build(leaves)))  # zip asks for a leaf only once it has a key
         return {key: built[key] for key in inserted}
 
     return build_dict
@@ -90,8 +98,7 @@ def _dict_builder(template: dict, is_leaf: _IsLeaf) -> Callable[[Iterator[Any]],
 
 def map_in_order(f: Callable[..., Any], tree: Any, others: Sequence[Any], is_leaf: _IsLeaf) -> Any:
     """`map` that visits the leaves of dicts in the order of insertion."""
-    root = [tree]
-    tops, treedef = tree_util().default_registry.flatten(root, _stop_at_dicts(root, is_leaf))
+    tops, treedef = _flatten_to_dicts([tree], is_leaf)
     columns = [treedef.flatten_up_to([other]) for other in others]
 
     def mapped(top, *below):
@@ -99,7 +106,8 @@ def map_in_order(f: Callable[..., Any], tree: Any, others: Sequence[Any], is_lea
             return f(top, *below)
         for other in below:
             if type(other) is not dict or other.keys() != top.keys():
-                raise ValueError(f"tree.map: {other!r} does not have the structure of {top!r}")
+                got = f"keys {list(other)}" if isinstance(other, dict) else f"a {type(other).__name__}"
+                raise ValueError(f"tree.map: got {got} where the first tree has a dict with keys {list(top)}")
         return {key: map_in_order(f, top[key], [other[key] for other in below], is_leaf) for key in top}
 
     return treedef.unflatten(map(mapped, tops, *columns))[0]

@@ -199,8 +199,8 @@ def test_environment():
     names = "enable_x64", "disk_cache", "disk_cache_max_bytes", "default_matmul_precision"
     code = f"print(*map(config.values().get, {names}))"
     assert read_in_process(code).stdout.split() == ["False", "True", str(2 * 1024**3), "None"]
-    done = read_in_process(code, FUNCML_ENABLE_X64="1", FUNCML_DISK_CACHE="off", FUNCML_DISK_CACHE_MAX_BYTES="5",
-                           FUNCML_DEFAULT_MATMUL_PRECISION="high")
+    done = read_in_process(code, FUNCML_ENABLE_X64="1", FUNCML_DISK_CACHE="off",
+                           FUNCML_DISK_CACHE_MAX_BYTES="5", FUNCML_DEFAULT_MATMUL_PRECISION="high")
     assert done.stdout.split() == ["True", "False", "5", "high"]
 
 

@@ -14,7 +14,7 @@ from tests.layers import FACE, rank, source_files
 FUNCML = Path(__file__).parent.parent / "funcml"
 FILES = source_files(FUNCML)
 EARLY = ("dtypes", "tree", "tree_util")  # of an early layer, and yet for users
-INSIDE = ("interop", "lowering")  # of the last layer, and yet not for users
+INSIDE = ("arguments", "interop", "lowering")  # of the last layer, and yet not for users
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

@@ -23,10 +23,10 @@ from funcml.core.avals import ShapedArray
 from funcml.core.config import config
 from funcml.core.errors import user_facing
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
-from funcml.core.tracing import eval_jaxpr, no_frames, scalar_aval, trace
+from funcml.core.tracing import eval_jaxpr, no_frames, trace
 from funcml.core.values import Array
 from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
-from funcml.lowering.array import DeviceArray, asarray
+from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_stablehlo
 from funcml.transforms.simplify import dce
 
@@ -39,7 +39,7 @@ class Program:
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
 
-    __slots__ = ("jaxpr", "device", "text", "executable", "kept", "donated", "plan", "computed", "_run")
+    __slots__ = ("jaxpr", "device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "_run")
 
     def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
         jaxpr = dce(jaxpr)
@@ -58,6 +58,7 @@ class Program:
             else:
                 self.plan.append(("output", computed.setdefault(atom, len(computed))))
         self.computed = [v.aval for v in computed]
+        self.indirect = len(self.kept) != len(jaxpr.invars) or [k for k, _ in self.plan] != ["output"] * len(computed)
         self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text = to_stablehlo(core, name, self.donated, device.platform)
@@ -69,16 +70,13 @@ class Program:
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The outputs for these inputs, all on the device of the program."""
-        if self.executable is None:
-            outs = []
-        else:
-            if len(self.kept) == len(arrays):
-                buffers = [a._buffer for a in arrays]
-            else:
-                buffers = [arrays[i]._buffer for i in self.kept]
-            outs = [DeviceArray(b, a) for b, a in zip(self._run(buffers), self.computed)]  # noqa: B905
-            if len(outs) == len(self.plan):
-                return outs
+        if not self.indirect:
+            outs = self._run([a._buffer for a in arrays]) if self.executable else []
+            return [DeviceArray(b, a) for b, a in zip(outs, self.computed)]  # noqa: B905
+        outs = []
+        if self.executable is not None:
+            found = self._run([arrays[i]._buffer for i in self.kept])
+            outs = [DeviceArray(b, a) for b, a in zip(found, self.computed, strict=True)]
         return [self._output(kind, value, arrays, outs) for kind, value in self.plan]
 
     def _output(self, kind, value, arrays, outs):
@@ -187,7 +185,7 @@ _one_equation: dict[tuple, Program] = {}
 
 def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     """Applies a primitive to values, as a compiled program of one equation."""
-    arrays = [x if type(x) is DeviceArray else asarray(x.value if type(x) is Literal else x) for x in operands]
+    arrays = [x if type(x) is DeviceArray else _operand(x) for x in operands]
     key = (primitive, *[a.aval for a in arrays], *params.items())
     program = _one_equation.get(key)
     if program is None or _device_count() > 1:
@@ -198,6 +196,12 @@ def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
             program = _one_equation[key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
     outs = program.run(arrays)
     return outs if primitive.multiple_results else outs[0]
+
+
+def _operand(x) -> DeviceArray:
+    if type(x) is Literal:
+        x = x.value
+    return scalar(x) if type(x) in (float, int, bool, complex) or isinstance(x, np.generic) else asarray(x)
 
 
 def _compile_equation(primitive, avals: list[ShapedArray], params: dict, device) -> Program:
@@ -286,8 +290,9 @@ def _sort_argument(x, is_static: bool, key: list, operands: list) -> None:
         key.append(x.aval)
         operands.append(x)
     elif kind is float or kind is int or kind is bool or kind is complex:
-        key.append(scalar_aval(kind))
-        operands.append(asarray(x))
+        x = scalar(x)
+        key.append(x.aval)
+        operands.append(x)
     elif isinstance(x, np.ndarray | np.generic):
         x = asarray(x)
         key.append(x.aval)

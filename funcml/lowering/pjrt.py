@@ -275,7 +275,9 @@ def from_dlpack(x: Any, device: Device | None = None, copy: bool | None = None) 
     if copy is False and target != home:
         raise BufferError(f"from_dlpack: copy=False, but the data is on {home} and {target} was asked for")
     buffer = _import_dlpack(x, home, on_host, copy)
-    return copy_buffer(buffer, target) if copy or target != home else buffer
+    if not copy and target == home:
+        return buffer
+    return copy_buffer(buffer, target).block_until_ready()  # copied later than this call, while x may change
 
 
 def _import_dlpack(x: Any, home: Device, on_host: bool, copy: bool | None) -> Buffer:

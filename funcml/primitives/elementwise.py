@@ -1,170 +1,47 @@
-"""Operations that act on each element alone: the class, arithmetic, comparison, logic, selection, conversion.
+"""Arithmetic, complex parts, comparison, logic, selection, rounding and conversion, element by element.
 
-A row of the table says everything: name, what dtypes it takes, and for each operand how a tangent passes.
+    x, y -> x + y, x * y, x / y, x % y, -x          complex numbers: real, imag, conj, |x|, sign
+    x, y -> x < y, ...                              bits: and, or, xor, not
+    which, cases -> cases[which]                    max, min, clamp and |x| choose by value
 
-    unary("sin", INEXACT, lambda t, ans, x: mul(t, cos(x)))
-
-Operands have one shape and one dtype; a scalar literal may stand among them. Rules receive and give values, and
-speak in the operations of this file: whoever traces records them.
+What chooses by value hands its tangent through `taken`: in the lanes not taken the derivative is structurally
+zero, so that an infinite derivative further up does not turn it into nan. Ties are shared: the weights sum to 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
 
 import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.core.ir import Literal, Primitive
+from funcml.core.ir import Primitive
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, expand_dims
 from funcml.primitives.batching import spread_at_front
+from funcml.primitives.rows import (
+    ANY,
+    BITS,
+    COMPLEX,
+    FLOAT,
+    NUMERIC,
+    PYTHON_SCALARS,
+    REAL,
+    Accepts,
+    Elementwise,
+    add,
+    binary,
+    is_constant,
+    list_of,
+    ternary,
+    unary,
+)
 from funcml.primitives.tangents import scalar_of
 
-PYTHON_SCALARS = (float, int, bool, complex)
+# ---- arithmetic --------------------------------------------------------------------------------------------
 
-
-class Accepts:
-    """A set of dtypes with the words that errors use for it."""
-
-    def __init__(self, words: str, test: Callable):
-        self.words = words
-        self.test = test
-
-
-ANY = Accepts("any dtype", lambda d: not dtypes.is_key(d))
-NUMERIC = Accepts("numbers", dtypes.is_numeric)
-INEXACT = Accepts("floats or complex numbers", dtypes.is_inexact)
-FLOAT = Accepts("floats", dtypes.is_float)
-REAL = Accepts("real numbers or bool", lambda d: not dtypes.is_complex(d) and not dtypes.is_key(d))
-COMPLEX = Accepts("complex numbers", dtypes.is_complex)
-INTEGER = Accepts("integers", dtypes.is_integer)
-BITS = Accepts("integers or bool", lambda d: dtypes.is_integer(d) or dtypes.is_bool(d))
-
-
-class Elementwise(Primitive):
-    """An elementwise primitive.
-
-    `tangents[i](t, ans, *operands)` is what a tangent `t` of operand i contributes to that of the result; None
-    means nothing. `transposes[i](ct, *operands)` is the cotangent of operand i where the operation is linear in it.
-    `result` maps the operands' dtype to that of the result.
-    """
-
-    elementwise = True
-
-    def __init__(self, name: str, arity: int, accepts: Accepts, *, tangents=None, transposes=None, result=None):
-        super().__init__(name)
-        self.arity = arity
-        self.accepts = accepts
-        self.tangents = tangents if tangents is not None else (None,) * arity
-        self.transposes = transposes if transposes is not None else (None,) * arity
-        self.result = result
-
-    def __call__(self, *operands, **params):
-        for x in operands:
-            if type(x) in PYTHON_SCALARS:
-                operands = _match_scalars(operands)
-                break
-        return bind(self, operands, params)
-
-    def type_rule(self, *avals, **params):
-        first = avals[0]
-        shape, dtype, weak = first.shape, first.dtype, first.weak_type
-        if len(avals) != self.arity:
-            raise TypeError(f"{self.name} takes {self.arity} operands, got {len(avals)}")
-        for a in avals[1:]:
-            if a.dtype != dtype:
-                raise TypeError(
-                    f"{self.name} expects operands of one dtype, got {_list(avals)}; convert them with `.astype`, or "
-                    f"use the function of funcml.numpy, which promotes"
-                )
-            if a.shape != shape:
-                if a.shape != () and shape != ():
-                    raise TypeError(
-                        f"{self.name} expects operands of one shape, got {_list(avals)}; broadcast them, or use the "
-                        f"function of funcml.numpy, which does"
-                    )
-                shape = shape or a.shape
-            weak = weak and a.weak_type
-        if not self.accepts.test(dtype):
-            raise TypeError(f"{self.name} expects {self.accepts.words}, got {_list(avals)}")
-        out = dtype if self.result is None else self.result(dtype)
-        return shaped(shape, out, weak and out == dtype)
-
-    # T(f)(x, dx) = sum over i of (df/dx_i) dx_i
-    def jvp_rule(self, primals, tangents, **params):
-        ans = bind(self, primals, params)
-        total = None
-        for t, rule in zip(tangents, self.tangents, strict=True):
-            if type(t) is not Zero and rule is not None:
-                part = rule(t, ans, *primals, **params)
-                total = part if total is None else add_any(total, part)
-        if total is None:
-            aval = aval_of(ans)
-            return ans, Zero(aval.update(dtype=dtypes.tangent_dtype(aval.dtype)))
-        return ans, total
-
-    def transpose_rule(self, ct, *operands, **params):
-        cts = []
-        for x, rule in zip(operands, self.transposes, strict=True):
-            if not is_undefined(x):
-                cts.append(None)
-            elif rule is None:
-                raise self.missing("transpose_rule", "reverse-mode differentiation")
-            else:
-                cts.append(rule(ct, *operands, **params))
-        return cts
-
-    def transpose_mask(self, mask, index, operands, **params):
-        return mask
-
-    def batch_rule(self, axis, operands, dims, **params):
-        mapped = {d for d in dims if d is not None}
-        if len(mapped) == 1 and all(d is not None or _is_literal(x) for x, d in zip(operands, dims, strict=True)):
-            return bind(self, operands, params), mapped.pop()
-        moved = [
-            x if d is None and _is_literal(x) else spread_at_front(axis, x, d)
-            for x, d in zip(operands, dims, strict=True)
-        ]
-        return bind(self, moved, params), 0
-
-
-def _is_literal(x) -> bool:
-    return type(x) is Literal or type(x) in PYTHON_SCALARS or isinstance(x, np.generic)
-
-
-def _match_scalars(operands):
-    dtype = next((aval_of(x).dtype for x in operands if type(x) not in PYTHON_SCALARS), None)
-    if dtype is None:
-        return operands
-    return [dtype.type(x) if type(x) in PYTHON_SCALARS else x for x in operands]
-
-
-def _list(avals) -> str:
-    return ", ".join(str(a) for a in avals)
-
-
-def unary(name, accepts, tangent=None, transpose=None, result=None) -> Elementwise:
-    """A row of one operand."""
-    return Elementwise(name, 1, accepts, tangents=(tangent,), transposes=(transpose,), result=result)
-
-
-def binary(name, accepts, tangents=(None, None), transposes=(None, None), result=None) -> Elementwise:
-    """A row of two operands."""
-    return Elementwise(name, 2, accepts, tangents=tangents, transposes=transposes, result=result)
-
-
-# ---- linear arithmetic ----------------------------------------------------------------------------------------
-
-#: add: z' = x' + y'
-add = binary(
-    "add",
-    NUMERIC,
-    (lambda t, ans, x, y: t, lambda t, ans, x, y: t),
-    (lambda ct, x, y: ct, lambda ct, x, y: ct),
-)
 #: the sum of two tangents or cotangents
 add_any = add
 #: sub: z' = x' - y'
@@ -182,54 +59,102 @@ mul = binary(
     (lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
     (lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
 )
-#: div: z' = x' / y - (z / y) y'
+
+
+def _unless_infinite(y, t):
+    """`t`, structurally zero where y is infinite: x / y stays 0 there, however fast y moves."""
+    return t if dtypes.is_complex(aval_of(y).dtype) else taken(ne(abs(y), np.inf), t)
+
+
+#: div: z' = x' / y - (z / y) y'. Integers are divided towards zero.
 div = binary(
     "div",
     NUMERIC,
-    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(mul(t, div(ans, y)))),
+    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(mul(_unless_infinite(y, t), div(ans, y)))),
     (lambda ct, x, y: div(ct, y), None),
 )
+#: rem: z = x - n y with n = trunc(x / y), of the sign of x;  z' = x' - n y'.
+#: n is found as (x - z) / y, which is whole but for rounding; trunc(x / y) may be one off.
+rem = binary(
+    "rem",
+    Accepts("real numbers", lambda d: dtypes.is_integer(d) or dtypes.is_float(d)),
+    (lambda t, ans, x, y: t, lambda t, ans, x, y: neg(mul(t, _nearest(div(sub(x, ans), y))))),
+)
 
-# ---- comparison -----------------------------------------------------------------------------------------------
+# ---- complex numbers ---------------------------------------------------------------------------------------
+# A function of complex numbers is differentiated as one of their parts; transposition does not conjugate:
+# the cotangent of z = x + iy is ct_x - i ct_y.
+
+#: real: y' = Re z'
+real = unary(
+    "real", COMPLEX, lambda t, ans, z: real(t), lambda ct, z: complex(ct, 0.0), result=dtypes.real_dtype
+)
+#: imag: y' = Im z'
+imag = unary(
+    "imag", COMPLEX, lambda t, ans, z: imag(t), lambda ct, z: complex(0.0, neg(ct)), result=dtypes.real_dtype
+)
+#: complex: z = x + iy
+complex = binary(
+    "complex",
+    Accepts("f32 or f64 operands", lambda d: d in (dtypes.float32, dtypes.float64)),
+    (lambda t, ans, x, y: complex(t, 0.0), lambda t, ans, x, y: complex(0.0, t)),
+    (lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
+    result=dtypes.complex_dtype,
+)
+conj_p = unary("conj", COMPLEX, lambda t, ans, z: conj(t), lambda ct, z: conj(ct))
+
+
+def conj(x):
+    """The complex conjugate of `x`; the result is complex even for floats (f32 or f64)."""
+    return conj_p(x) if dtypes.is_complex(aval_of(x).dtype) else complex(x, 0.0)
+
+
+# ---- comparison --------------------------------------------------------------------------------------------
 
 
 def _to_bool(dtype):
     return dtypes.bool_
 
 
+#: for complex numbers too; x = x is false for nan
 eq = binary("eq", ANY, result=_to_bool)
 ne = binary("ne", ANY, result=_to_bool)
 lt = binary("lt", REAL, result=_to_bool)
 le = binary("le", REAL, result=_to_bool)
 gt = binary("gt", REAL, result=_to_bool)
 ge = binary("ge", REAL, result=_to_bool)
+#: comparison in the total order -nan < -inf < ... < -0 < 0 < ... < inf < nan of IEEE 754
+eq_to = binary("eq_to", REAL, result=_to_bool)
+lt_to = binary("lt_to", REAL, result=_to_bool)
+le_to = binary("le_to", REAL, result=_to_bool)
+is_finite = unary("is_finite", FLOAT, result=_to_bool)
 
-# ---- logic on bits --------------------------------------------------------------------------------------------
+# ---- logic on bits -----------------------------------------------------------------------------------------
 
 and_ = binary("and", BITS)
 or_ = binary("or", BITS)
 xor = binary("xor", BITS)
 not_ = unary("not", BITS)
 
-# ---- selection ------------------------------------------------------------------------------------------------
+# ---- selection ---------------------------------------------------------------------------------------------
 
 
 class SelectN(Primitive):
-    """select_n(which, *cases): the element of `cases[which]`; which is bool or int32, of their shape or a scalar."""
+    """select_n(which, *cases): the elements of `cases[which]`; which is bool or i32, a scalar or of their shape."""
 
     makes_masks = True
 
     def type_rule(self, which, *cases):
         first = cases[0]
         if any(c.dtype != first.dtype or c.shape != first.shape for c in cases):
-            raise TypeError(f"select_n expects cases of one type, got {_list(cases)}")
+            raise TypeError(f"select_n expects cases of one type, got {list_of(cases)}")
         if which.shape not in ((), first.shape):
-            raise TypeError(f"select_n: the selector {which} must be a scalar or have the shape of the cases {first}")
+            raise TypeError(f"select_n: the selector {which} must be a scalar or have the shape of {first}")
         limit = 2 if dtypes.is_bool(which.dtype) else None
         if limit is None and which.dtype != np.dtype("int32"):
             raise TypeError(f"select_n: the selector must be bool or i32, got {which}")
         if limit is not None and len(cases) > limit:
-            raise TypeError(f"select_n: a bool selector chooses between 2 cases, got {len(cases)}; use an i32 one")
+            raise TypeError(f"select_n: a bool selector chooses between 2 cases, got {len(cases)}; use i32")
         return shaped(first.shape, first.dtype, all(c.weak_type for c in cases))
 
     # out' = select(which, *cases')
@@ -292,7 +217,118 @@ def select(condition, on_true, on_false):
     return bind(select_n_p, (condition, on_false, on_true))
 
 
-# ---- conversion -----------------------------------------------------------------------------------------------
+def taken(condition, t):
+    """`t` where `condition`, structurally zero elsewhere."""
+    return select(condition, t, _zeros(aval_of(t)))
+
+
+def _full_like(x, value):
+    aval = aval_of(x)
+    return broadcast_in_dim(scalar_of(aval, value), aval.shape)
+
+
+# ---- choice by value ---------------------------------------------------------------------------------------
+
+
+def _share(t, ans, mine, other):
+    """What of the tangent of `mine` passes to ans = max or min of `mine` and `other`: all, half (a tie), nothing."""
+    weight = select(eq(mine, other), _full_like(t, 0.5), _full_like(t, 1.0))
+    return mul(taken(eq(mine, ans), t), weight)
+
+
+#: max, min: z' = x' where z = x, y' where z = y, their mean where both. nan wins; complex numbers are ordered
+#: by real part, then imaginary part.
+max = binary(
+    "max",
+    ANY,
+    (lambda t, ans, x, y: _share(t, ans, x, y), lambda t, ans, x, y: _share(t, ans, y, x)),
+)
+min = binary(
+    "min",
+    ANY,
+    (lambda t, ans, x, y: _share(t, ans, x, y), lambda t, ans, x, y: _share(t, ans, y, x)),
+)
+
+#: clamp(lo, x, hi) = min(m, hi) with m = max(x, lo), and has the derivative of that
+clamp_p = ternary(
+    "clamp",
+    REAL,
+    (
+        lambda t, ans, lo, x, hi: _share(_share(t, max(x, lo), lo, x), ans, max(x, lo), hi),
+        lambda t, ans, lo, x, hi: _share(_share(t, max(x, lo), x, lo), ans, max(x, lo), hi),
+        lambda t, ans, lo, x, hi: _share(t, ans, hi, max(x, lo)),
+    ),
+)
+
+
+def clamp(min, x, max):
+    """`x` limited to [min, max]; the bounds are scalars or have the shape of `x`. Where min > max, max wins."""
+    shape = aval_of(x).shape
+    bounds = []
+    for name, bound in (("min", min), ("max", max)):
+        aval = aval_of(bound)
+        if aval.shape not in ((), shape):
+            raise TypeError(f"clamp: {name} must be a scalar or have the shape of x {aval_of(x)}, got {aval}")
+        bounds.append(bound if is_constant(bound) else broadcast_in_dim(bound, shape))
+    return clamp_p(bounds[0], x, bounds[1])
+
+
+def _abs_tangent(t, ans, x):
+    direction = mul(taken(ne(x, 0), t), conj_p(sign(x)) if dtypes.is_complex(aval_of(x).dtype) else sign(x))
+    return real(direction) if dtypes.is_complex(aval_of(x).dtype) else direction
+
+
+def _sign_tangent(t, ans, z):
+    size = abs(z)
+    at_zero = eq(size, 0)
+    across = imag(mul(conj_p(ans), taken(not_(at_zero), t)))
+    turn = div(across, select(at_zero, _full_like(size, 1), size))
+    return mul(ans, complex(0.0, turn))
+
+
+#: abs: y' = Re(conj(sign z) z'), and 0 at 0; the absolute value of a complex number is real
+abs = unary("abs", NUMERIC, _abs_tangent, result=dtypes.real_dtype)
+
+
+class Sign(Elementwise):
+    """sign: z / |z|, and 0 at 0.  s' = i s Im(conj(s) z') / |z|, which is 0 for real numbers."""
+
+    def jvp_rule(self, primals, tangents):
+        if dtypes.is_complex(aval_of(primals[0]).dtype):
+            return super().jvp_rule(primals, tangents)
+        ans = bind(self, primals)
+        return ans, Zero(aval_of(ans).update(dtype=dtypes.tangent_dtype(aval_of(ans).dtype)))
+
+
+sign = Sign("sign", 1, NUMERIC, tangents=(_sign_tangent,))
+
+# ---- rounding: no derivative, that is, zero ----------------------------------------------------------------
+
+floor = unary("floor", FLOAT)
+ceil = unary("ceil", FLOAT)
+round_p = unary("round", FLOAT)
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` sends halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """The integer nearest to `x`, as a float; halves go away from zero, or to the even neighbour."""
+    return bind(round_p, (x,), {"rounding_method": RoundingMethod(rounding_method)})
+
+
+def _nearest(x):
+    return round(x, RoundingMethod.TO_NEAREST_EVEN)
+
+
+#: nextafter: the float next to x in the direction of y;  z' = x'
+nextafter = binary("nextafter", FLOAT, (lambda t, ans, x, y: t, None), (lambda ct, x, y: ct, None))
+
+# ---- conversion --------------------------------------------------------------------------------------------
 
 
 class Convert(Primitive):
@@ -302,7 +338,7 @@ class Convert(Primitive):
 
     def type_rule(self, x, *, dtype, weak_type):
         if dtypes.is_key(x.dtype) or dtypes.is_key(dtype):
-            raise TypeError(f"convert of {x}: keys are not numbers; use random.key_data and random.wrap_key_data")
+            raise TypeError(f"convert of {x}: keys are no numbers; use random.key_data, random.wrap_key_data")
         return shaped(x.shape, dtype, weak_type)
 
     def jvp_rule(self, primals, tangents, *, dtype, weak_type):
@@ -326,18 +362,8 @@ convert_p = Convert("convert")
 
 
 def convert(x, dtype, weak_type: bool = False):
-    """`x` as `dtype` (an `np.dtype`); nothing is recorded where nothing changes. Complex to real drops the imaginary part."""
+    """`x` as `dtype` (an `np.dtype`); complex to real drops the imaginary part. Nothing is recorded for no change."""
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and type(x) not in PYTHON_SCALARS:
         return x
     return bind(convert_p, (x,), {"dtype": dtype, "weak_type": weak_type})
-
-
-# ---- a few functions that the transforms themselves need --------------------------------------------------------
-
-exp = unary("exp", INEXACT, lambda t, ans, x: mul(t, ans))
-log = unary("log", INEXACT, lambda t, ans, x: div(t, x))
-sin = unary("sin", INEXACT, lambda t, ans, x: mul(t, cos(x)))
-cos = unary("cos", INEXACT, lambda t, ans, x: neg(mul(t, sin(x))))
-#: tanh' = 1 - tanh^2
-tanh = unary("tanh", INEXACT, lambda t, ans, x: mul(t, sub(1.0, mul(ans, ans))))

@@ -2,7 +2,7 @@
 
     linearize_jaxpr : a -> b   |->   a -> (b, residuals)   and   (residuals, T a) -> T b        jvp, then partial evaluation
     vjp_jaxpr       : a -> b   |->   a -> (b, residuals)   and   (residuals, T* b) -> T* a      that, then transposition
-    pullback_jaxpr  : a -> b   |->   (a, T* b) -> (b, T* a)                                     both halves in one program
+    grad_jaxpr      : a -> R   |->   a -> (R, T* a)                                             both halves in one program
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import NamedTuple
 from funcml.core.ir import Jaxpr
 from funcml.core.linear import Zero
 from funcml.core.tracing import eval_jaxpr, trace
-from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.primitives.tangents import instantiate, scalar_of, tangent_aval
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import partial_eval
 from funcml.transforms.rewriting import Rewritten, remembered
+from funcml.transforms.simplify import dce
 from funcml.transforms.transpose import evaluate_transpose, transpose_jaxpr
 
-__all__ = ["Linearized", "linearize_jaxpr", "pullback_jaxpr", "vjp_jaxpr"]
+__all__ = ["Linearized", "grad_jaxpr", "linearize_jaxpr", "vjp_jaxpr"]
 
 
 class Linearized(NamedTuple):
@@ -60,29 +61,23 @@ def vjp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Linearized, Rewr
 
 
 @remembered
-def pullback_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...], seeded: tuple[bool, ...]) -> Rewritten:
-    """Value and cotangents in one program.
+def grad_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> Rewritten:
+    """The value and the gradient of the first output, a scalar, in one program.
 
-    nonzero: which inputs get a cotangent; seeded: which outputs are given one (the others': zero)
-    in:  captured..., primals..., cotangents of the `seeded` outputs...
-    out: outputs..., cotangents of the `nonzero` inputs...
+    in:  captured..., inputs...
+    out: outputs..., gradients of the `nonzero` inputs...
     """
     lin = linearize_jaxpr(jaxpr, nonzero)
-    n, n_captured = len(jaxpr.invars), len(lin.captured)
     linear = (False,) * lin.residuals + (True,) * (len(lin.linear.invars) - lin.residuals)
+    seed = scalar_of(jaxpr.outs[0].aval, 1)
 
-    def both(*values):
-        outs = eval_jaxpr(lin.known, values[: n_captured + n])
-        rest = iter(values[n_captured + n :])
-        cts = [
-            next(rest) if seed else Zero(tangent_aval(a.aval)) for a, seed in zip(jaxpr.outs, seeded, strict=True)
-        ]
-        moving = [ct for ct, has in zip(cts, lin.has_tangent, strict=True) if has]
+    def value_and_gradient(*values):
+        outs = eval_jaxpr(lin.known, values)
+        cts = [seed if i == 0 else Zero(tangent_aval(a.aval)) for i, a in enumerate(jaxpr.outs)]
+        given = [ct for ct, has in zip(cts, lin.has_tangent, strict=True) if has]
         residuals = outs[len(outs) - lin.residuals :]
-        cts_in, _ = evaluate_transpose(lin.linear, linear, residuals, moving)
+        cts_in, _ = evaluate_transpose(lin.linear, linear, residuals, given)
         return [*outs[: len(jaxpr.outs)], *map(instantiate, cts_in)]
 
-    avals = [v.aval for v in lin.known.invars]
-    ct_avals = [tangent_aval(a.aval) for a, seed in zip(jaxpr.outs, seeded, strict=True) if seed]
-    new, captured = trace(both, [*avals, *ct_avals], "vjp")
-    return Rewritten(new, (*captured, *lin.captured), None)
+    new, captured = trace(value_and_gradient, [v.aval for v in lin.known.invars], "grad")
+    return Rewritten(dce(new), (*captured, *lin.captured), None)

@@ -1,0 +1,71 @@
+"""Looking at functions without running them, and naming their parts: `make_jaxpr`, `eval_shape`, `named_call`, `disable_jit`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from funcml.core.config import disable_jit as _disable_jit
+from funcml.core.errors import user_facing
+from funcml.core.ir import Jaxpr
+from funcml.jit import ShapeDtypeStruct, jit
+
+__all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
+
+
+def make_jaxpr(
+    fun: Callable,
+    static_argnums: int | Sequence[int] = (),
+    return_shape: bool = False,
+    static_argnames: str | Sequence[str] = (),
+) -> Callable:
+    """The function that gives the program of `fun` for arguments of given types (arrays or `ShapeDtypeStruct`s).
+
+    Values that `fun` closes over are the leading inputs. With `return_shape`, gives also the result with a `ShapeDtypeStruct`
+    for each array.
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> print(funcml.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0))
+    { lambda a:f32[]{weak}. let
+        b:f32[]{weak} = sin a
+        c:f32[]{weak} = mul b 2.0
+      in (c,) }
+    """
+
+    @functools.wraps(fun)
+    def record(*args, **kwargs) -> Jaxpr | tuple:
+        jitted = jit(fun, static_argnums=static_argnums or None, static_argnames=static_argnames or None)
+        traced = jitted.trace(*args, **kwargs)
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return user_facing(record)
+
+
+@user_facing
+def eval_shape(fun: Callable, *args, **kwargs):
+    """The shapes and dtypes of `fun(*args)`, without computing it; arguments are arrays or `ShapeDtypeStruct`s.
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> funcml.eval_shape(lambda x: x @ x.T, funcml.ShapeDtypeStruct((3, 4), "float32"))
+    ShapeDtypeStruct(shape=(3, 3), dtype=float32)
+    """
+    return jit(fun).eval_shape(*args, **kwargs)
+
+
+def named_call(fun: Callable | None = None, *, name: str | None = None):
+    """`fun` as a call of its own in the programs that use it, under `name`: it shows in jaxprs, in StableHLO and in profiles."""
+    if fun is None:
+        return functools.partial(named_call, name=name)
+    jitted = jit(fun)
+    jitted.name = name or jitted.name
+
+    @functools.wraps(fun)
+    def named(*args, **kwargs):
+        return jitted(*args, **kwargs)
+
+    return named
+
+
+def disable_jit(disable: bool = True):
+    """A context in which `jit` calls the function itself, operation by operation: values can be printed and stepped through."""
+    return _disable_jit(disable)

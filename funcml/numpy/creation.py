@@ -1,0 +1,541 @@
+"""Making arrays: from values, from a shape, from a rule for the elements.
+
+A dtype that is asked for is honoured; without one, the defaults are 32 bits wide unless `config.enable_x64`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import Tracer, aval_of, bind, current_frame
+from funcml.core.values import Array
+from funcml.lowering import array as device_array
+from funcml.lowering.execute import fused
+from funcml.numpy.arguments import axis_of, concrete, dtype_or, index_of, shape_of
+from funcml.numpy.promotion import (
+    PYTHON_SCALARS,
+    as_array,
+    broadcast_shapes,
+    literal,
+    operand,
+    promote,
+    promote_dtypes,
+    spread,
+)
+from funcml.primitives import elementwise as ew
+from funcml.primitives import shaping
+from funcml.primitives import transcendental as tr
+from funcml.primitives.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis, reshape
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "diag",
+    "diag_indices",
+    "diagflat",
+    "diagonal",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "frombuffer",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "ix_",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tri",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
+
+
+# ---- from values -------------------------------------------------------------------------------------------------
+
+
+def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None) -> Array:
+    """An array of the elements of `object`: an array of any library, a number, or nested sequences of these.
+
+    Without `dtype` a NumPy array keeps its own; Python numbers take the defaults and are weakly typed when they stand
+    alone. Raises TypeError for what is no array, and OverflowError for an integer that the dtype does not hold.
+
+    >>> array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    if order not in ("K", "C", "A", "F", None):
+        raise ValueError(f"array: order must be 'K', 'A', 'C' or 'F', got {order!r}")
+    dtype = None if dtype is None else dtypes.canonical(dtype)
+    x = _from_value(object, dtype)
+    if copy and x is object and not isinstance(x, Tracer):
+        x = x.__copy__()
+    if x.ndim < ndmin:
+        x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def _from_value(x, dtype) -> Array:
+    if not isinstance(x, Array | np.ndarray | list | tuple) and hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if isinstance(x, Array):
+        return x if dtype is None else ew.convert(x, dtype)
+    if isinstance(x, list | tuple) and _holds_tracer(x):
+        return _stacked(x, dtype)
+    if current_frame() is not None and type(x) in PYTHON_SCALARS:
+        return as_array(x) if dtype is None else _filled(literal(x, dtype), ())
+    return device_array.asarray(x, dtype)
+
+
+def _holds_tracer(x) -> bool:
+    return any(isinstance(y, Tracer) or (isinstance(y, list | tuple) and _holds_tracer(y)) for y in x)
+
+
+def _stacked(x, dtype) -> Array:
+    """Nested sequences with traced elements: the parts become arrays, then one."""
+    parts = [_from_value(y, dtype) for y in x]
+    shapes = {p.shape for p in parts}
+    if len(shapes) > 1:
+        raise ValueError(f"array: the elements of a sequence must have one shape, got {sorted(shapes)}")
+    parts = promote_dtypes("array", *parts)
+    return shaping.concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
+
+
+def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None) -> Array:
+    """`array`, without a copy where `a` is an array of that dtype already (`copy=None` or False).
+
+    >>> asarray(2.5)
+    Array(2.5, dtype=float32, weak_type=True)
+    """
+    return array(a, dtype, copy=bool(copy), order=order, device=device)
+
+
+def copy(a, order: str | None = None) -> Array:
+    """An array with the same elements in memory of its own."""
+    return array(a, copy=True, order=order)
+
+
+def astype(x, dtype, /, *, copy: bool = False, device=None) -> Array:
+    """`x` as an array of another dtype; from complex to real the imaginary part is dropped."""
+    x = ew.convert(as_array(operand("astype", x)), dtype_or(dtype, dtypes.default_float()))
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def from_dlpack(x, /, *, device=None, copy: bool | None = None) -> Array:
+    """The array of an object with `__dlpack__`; its memory is shared where possible."""
+    return device_array.from_dlpack(x, device, copy)
+
+
+def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Array:
+    """The array whose elements are the bytes of a buffer."""
+    return array(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
+
+
+# ---- from a shape ------------------------------------------------------------------------------------------------
+
+
+def _filled(value, shape: tuple[int, ...]) -> Array:
+    """A scalar of the right dtype, everywhere."""
+    return bind(broadcast_in_dim_p, (value,), {"shape": shape, "broadcast_dimensions": ()})
+
+
+def _constant(value: int, name: str, shape, dtype, device) -> Array:
+    dtype = dtype_or(dtype, dtypes.default_float())
+    x = _filled(literal(value, dtype), shape_of(name, shape))
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def zeros(shape, dtype=None, *, device=None) -> Array:
+    """An array of zeros; `shape` is an int or a sequence of ints.
+
+    >>> zeros((2, 3)).dtype
+    dtype('float32')
+    """
+    return _constant(0, "zeros", shape, dtype, device)
+
+
+def ones(shape, dtype=None, *, device=None) -> Array:
+    """An array of ones."""
+    return _constant(1, "ones", shape, dtype, device)
+
+
+def empty(shape, dtype=None, *, device=None) -> Array:
+    """An array of zeros: there is no uninitialised memory."""
+    return _constant(0, "empty", shape, dtype, device)
+
+
+def full(shape, fill_value, dtype=None, *, device=None) -> Array:
+    """An array of one value, or of `fill_value` broadcast to `shape`."""
+    shape = shape_of("full", shape)
+    value = operand("full", fill_value)
+    found, weak = dtypes.dtype_of(value)
+    dtype, weak = (found, weak) if dtype is None else (dtypes.canonical(dtype), False)
+    if np.ndim(value) == 0 and not isinstance(value, Array):
+        x = _filled(literal(value, dtype, weak), shape)
+    else:
+        x = spread(ew.convert(as_array(value), dtype, weak), _checked_spread("full", value, shape))
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def _checked_spread(name, x, shape):
+    if broadcast_shapes(x.shape, shape) != shape:
+        raise ValueError(f"{name}: {aval_of(x)} does not broadcast to the shape {shape}")
+    return shape
+
+
+def _like(name: str, a, dtype, shape):
+    a = a if hasattr(a, "shape") and hasattr(a, "dtype") else operand(name, a)
+    shape = np.shape(a) if shape is None else shape_of(name, shape)
+    found, weak = dtypes.dtype_of(a)
+    return (found, weak, shape) if dtype is None else (dtypes.canonical(dtype), False, shape)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None) -> Array:
+    """An array of one value, with the shape and dtype of `a` where these are not given."""
+    dtype, weak, shape = _like("full_like", a, dtype, shape)
+    x = full(shape, fill_value, dtype, device=device)
+    return ew.convert(x, dtype, True) if weak else x
+
+
+def zeros_like(a, dtype=None, shape=None, *, device=None) -> Array:
+    """An array of zeros, with the shape and dtype of `a` where these are not given."""
+    return full_like(a, 0, dtype, shape, device=device)
+
+
+def ones_like(a, dtype=None, shape=None, *, device=None) -> Array:
+    """An array of ones, with the shape and dtype of `a` where these are not given."""
+    return full_like(a, 1, dtype, shape, device=device)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None) -> Array:
+    """An array of zeros, with the shape and dtype of `prototype` where these are not given."""
+    return full_like(prototype, 0, dtype, shape, device=device)
+
+
+# ---- ranges ------------------------------------------------------------------------------------------------------
+
+_EXACT_IN_I32 = 2**31
+
+
+def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
+    """start, start + step, ... below stop (0, 1, ... below start, if that is all there is).
+
+    The length is NumPy's, ceil((stop - start) / step). All arguments must be known values, since they decide the shape.
+
+    >>> arange(4)
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (
+        concrete("arange", what, x) for what, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
+    )
+    if any(x.ndim for x in (start, stop, step)):
+        raise TypeError(f"arange expects numbers, got arrays of shapes {start.shape}, {stop.shape}, {step.shape}")
+    if step == 0:
+        raise ValueError("arange: step must not be zero")
+    start, stop, step = (_number(x) for x in (start, stop, step))
+    length = max(0, math.ceil((stop - start) / step)) if not _are_ints(start, stop, step) else len(range(start, stop, step))
+    x = _counted(start, step, length, dtype)
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def _number(x: np.ndarray):
+    """A NumPy scalar as a Python number, by way of float64 where Python does not know its dtype."""
+    value = x.item()
+    return value if isinstance(value, int | float | complex) else float(x.astype(np.float64))
+
+
+def _are_ints(*values) -> bool:
+    return all(isinstance(v, int) for v in values)
+
+
+def _counted(start, step, length: int, dtype) -> Array:
+    """start + i step: counted in integers on the device where that is exact, else in float64 on the host."""
+    exact = not isinstance(start, complex) and not isinstance(step, complex) and start == int(start) and step == int(step)
+    if not exact or dtypes.is_complex(dtype) or dtypes.is_bool(dtype):
+        return device_array.asarray(start + np.arange(length) * step, dtype)
+    start, step = int(start), int(step)
+    if dtypes.is_integer(dtype):
+        counter = dtype
+    else:
+        small = max(abs(start), abs(start + step * length)) < _EXACT_IN_I32
+        counter = dtypes.int32 if small else dtypes.int64
+    return _count(length, start, step, counter, dtype)
+
+
+@fused(static=("length", "start", "step", "counter", "dtype"))
+def _count(length, start, step, counter, dtype):
+    x = shaping.iota(counter, (length,))
+    if step != 1:
+        x = ew.mul(x, literal(step, counter))
+    if start != 0:
+        x = ew.add(x, literal(start, counter))
+    return ew.convert(x, dtype)
+
+
+def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0, *,
+             device=None):
+    """`num` evenly spaced values from start to stop, along a new axis at `axis`; with `retstep`, also their distance.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num = index_of("linspace", "num", num)
+    if num < 0:
+        raise ValueError(f"linspace: num must not be negative, got {num}")
+    inexact = dtypes.inexact_dtype(dtypes.result_type(operand("linspace", start), operand("linspace", stop)))
+    dtype = dtype_or(dtype, inexact)
+    if not isinstance(start, Array) and not isinstance(stop, Array):
+        values, step = np.linspace(start, stop, num, endpoint, retstep=True, axis=axis)
+        values = np.floor(values) if dtypes.is_integer(dtype) else values
+        out, step = device_array.asarray(values, dtype, device), device_array.asarray(np.asarray(step), inexact, device)
+    else:
+        out, step = _linspace(start, stop, num, endpoint, dtype, axis)
+    return (out, step) if retstep else out
+
+
+# x_i = start (1 - i / n) + stop (i / n)
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start, stop, num, endpoint, dtype, axis):
+    start, stop = promote("linspace", start, stop, inexact=True, full=True)
+    shape, inexact = aval_of(start).shape, aval_of(start).dtype
+    intervals = num - 1 if endpoint else num
+    scale = literal(1 / intervals if intervals else math.nan, inexact)
+    step = ew.mul(ew.sub(stop, start), scale)
+    real = dtypes.real_dtype(inexact)
+    t = ew.div(shaping.iota(real, (num,)), literal(max(intervals, 1), real))
+    t = spread(reshape(ew.convert(t, inexact), (num,) + (1,) * len(shape)), (num, *shape))
+    wide = [spread(reshape(x, (1, *shape)), (num, *shape)) for x in (start, stop)]
+    out = ew.add(ew.mul(wide[0], ew.sub(1.0, t)), ew.mul(wide[1], t))
+    if endpoint and num > 1:
+        out = shaping.concatenate([shaping.slice_in_dim(out, 0, num - 1), reshape(stop, (1, *shape))], 0)
+    if dtypes.is_integer(dtype):
+        out = ew.floor(out)
+    return ew.convert(moveaxis(out, 0, axis_of("linspace", axis, len(shape) + 1)), dtype), step
+
+
+def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Array:
+    """base ** x for `num` evenly spaced x from start to stop."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    return _powers(operand("logspace", base), exponents, dtype_or(dtype, exponents.dtype))
+
+
+@fused(static=("dtype",))
+def _powers(base, exponents, dtype):
+    base, exponents = promote("logspace", base, exponents, full=True)
+    return ew.convert(tr.pow(base, exponents), dtype)
+
+
+def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
+    """`num` values from start to stop whose ratios are equal; both ends have one sign (or are complex)."""
+    if isinstance(start, Array) or isinstance(stop, Array):
+        return _geomspace(start, stop, num, endpoint, dtype, axis)
+    inexact = dtypes.inexact_dtype(dtypes.result_type(operand("geomspace", start), operand("geomspace", stop)))
+    return device_array.asarray(np.geomspace(start, stop, num, endpoint, axis=axis), dtype_or(dtype, inexact))
+
+
+# x_i = s exp(log(start / s) + i step), s = sign of start
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start, stop, num, endpoint, dtype, axis):
+    start, stop = promote("geomspace", start, stop, inexact=True, full=True)
+    sign = ew.sign(start)
+    logs = linspace(tr.log(ew.div(start, sign)), tr.log(ew.div(stop, sign)), num, endpoint, axis=axis)
+    sign = reshape(sign, [*sign.shape[: axis_of("geomspace", axis, logs.ndim)], 1,
+                          *sign.shape[axis_of("geomspace", axis, logs.ndim):]])
+    out = ew.mul(tr.exp(logs), spread(sign, logs.shape))
+    return ew.convert(out, dtype_or(dtype, logs.dtype))
+
+
+# ---- matrices ----------------------------------------------------------------------------------------------------
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype=None, *, device=None) -> Array:
+    """The N by M matrix with ones on its k-th diagonal.
+
+    >>> eye(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    rows, columns = index_of("eye", "N", N), index_of("eye", "M", N if M is None else M)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"eye: lengths must not be negative, got ({rows}, {columns})")
+    x = _diagonal_mask(rows, columns, index_of("eye", "k", k), "eq", dtype_or(dtype, dtypes.default_float()))
+    return x if device is None else device_array.asarray(x, device=device)
+
+
+def identity(n: int, dtype=None) -> Array:
+    """The n by n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
+    """The N by M matrix with ones on and below its k-th diagonal."""
+    rows, columns = index_of("tri", "N", N), index_of("tri", "M", N if M is None else M)
+    return _diagonal_mask(rows, columns, index_of("tri", "k", k), "ge", dtype_or(dtype, dtypes.default_float()))
+
+
+@fused(static=("rows", "columns", "k", "relation", "dtype"))
+def _diagonal_mask(rows, columns, k, relation, dtype):
+    """Where i + k relation j, as numbers of `dtype`."""
+    i = shaping.iota(dtypes.int32, (rows, columns), 0)
+    j = shaping.iota(dtypes.int32, (rows, columns), 1)
+    compare = {"eq": ew.eq, "ge": ew.ge}[relation]
+    return ew.convert(compare(ew.add(i, k), j), dtype)
+
+
+@fused(static=("k", "lower"))
+def _triangle(m, k, lower):
+    m = as_array(m)
+    if m.ndim < 2:
+        raise ValueError(f"tril and triu expect at least 2 dimensions, got {m.aval}")
+    rows, columns = m.shape[-2:]
+    below = spread(_diagonal_mask(rows, columns, k if lower else k - 1, "ge", dtypes.bool_), m.shape)
+    zero = broadcast_in_dim(literal(0, m.dtype), m.shape)
+    return ew.select(below, m, zero) if lower else ew.select(below, zero, m)
+
+
+def tril(m, k: int = 0) -> Array:
+    """`m` [.., rows, columns] with zeros above its k-th diagonal."""
+    return _triangle(operand("tril", m), index_of("tril", "k", k), True)
+
+
+def triu(m, k: int = 0) -> Array:
+    """`m` [.., rows, columns] with zeros below its k-th diagonal."""
+    return _triangle(operand("triu", m), index_of("triu", "k", k), False)
+
+
+@fused(static=("offset", "axis1", "axis2"))
+def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements (i, i + offset) of two axes, as the last axis of the result."""
+    a = as_array(operand("diagonal", a))
+    if a.ndim < 2:
+        raise ValueError(f"diagonal expects at least 2 dimensions, got {a.aval}")
+    first, second = axis_of("diagonal", axis1, a.ndim), axis_of("diagonal", axis2, a.ndim)
+    if first == second:
+        raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} and {axis2}")
+    a = moveaxis(moveaxis(a, first, a.ndim - 1), second - (second > first), a.ndim - 1)
+    return _diagonal_of_last(a, index_of("diagonal", "offset", offset))
+
+
+# Flattened, element (i, i + k) of an [n, m] matrix stands at start + i (m + 1).
+def _diagonal_of_last(a, k: int) -> Array:
+    *batch, n, m = a.shape
+    length = max(0, min(n, m - k) if k >= 0 else min(n + k, m))
+    start = 0 if not length else (k if k >= 0 else -k * m)
+    flat = reshape(a, (*batch, n * m))
+    limit = start + (length - 1) * (m + 1) + 1 if length else start
+    return shaping.slice_in_dim(flat, start, limit, m + 1, axis=len(batch))
+
+
+@fused(static=("k",))
+def diag(v, k: int = 0) -> Array:
+    """A matrix with `v` on its k-th diagonal; of a matrix, its k-th diagonal.
+
+    >>> diag(array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    v, k = as_array(operand("diag", v)), index_of("diag", "k", k)
+    if v.ndim == 2:
+        return _diagonal_of_last(v, k)
+    if v.ndim != 1:
+        raise ValueError(f"diag expects a vector or a matrix, got {v.aval}")
+    n = v.shape[0] + abs(k)
+    zero = literal(0, v.dtype)
+    row = shaping.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
+    on_diagonal = _diagonal_mask(n, n, k, "eq", dtypes.bool_)
+    return ew.select(on_diagonal, spread(row, (n, n)), broadcast_in_dim(zero, (n, n)))
+
+
+def diagflat(v, k: int = 0) -> Array:
+    """A matrix with the elements of `v`, in row-major order, on its k-th diagonal."""
+    v = as_array(operand("diagflat", v))
+    return diag(reshape(v, (v.size,)), k)
+
+
+# ---- grids and index arrays --------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of the grid that vectors span; 'xy' swaps the first two axes of the result, 'ij' does not."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    xs = [as_array(operand("meshgrid", x)) for x in xi]
+    if any(x.ndim > 1 for x in xs):
+        raise ValueError(f"meshgrid expects vectors, got {', '.join(str(x.aval) for x in xs)}")
+    order = list(range(len(xs)))
+    if indexing == "xy" and len(xs) >= 2:
+        order[:2] = 1, 0
+    shape = [1] * len(xs)
+    for axis, x in zip(order, xs, strict=True):
+        shape[axis] = x.size
+    shape = tuple(shape)
+    thin = [reshape(x, [x.size if i == axis else 1 for i in range(len(xs))]) for axis, x in zip(order, xs, strict=True)]
+    return thin if sparse else [spread(x, shape) for x in thin]
+
+
+def indices(dimensions, dtype=None, sparse: bool = False):
+    """The index along each axis of a grid, stacked in front: [axes, *dimensions]; with `sparse`, a tuple of thin arrays."""
+    dimensions = shape_of("indices", dimensions)
+    dtype = dtype_or(dtype, dtypes.default_int())
+    if sparse:
+        return tuple([reshape(shaping.iota(dtype, (n,)), [n if i == axis else 1 for i in range(len(dimensions))])
+                      for axis, n in enumerate(dimensions)])
+    return _indices(dimensions, dtype)
+
+
+@fused(static=("dimensions", "dtype"))
+def _indices(dimensions, dtype):
+    if not dimensions:
+        return _filled(literal(0, dtype), (0,))
+    return shaping.concatenate([shaping.iota(dtype, (1, *dimensions), axis + 1) for axis in range(len(dimensions))], 0)
+
+
+def ix_(*args) -> tuple[Array, ...]:
+    """Vectors, shaped so that indexing with them takes the grid that they span; of a bool vector, its true places."""
+    out = []
+    for i, x in enumerate(args):
+        x = as_array(x) if isinstance(x, Array) else device_array.asarray(np.asarray(x, None if np.size(x) else int))
+        if x.ndim != 1:
+            raise ValueError(f"ix_ expects vectors, got {x.aval}")
+        if dtypes.is_bool(x.dtype):
+            x = device_array.asarray(np.flatnonzero(concrete("ix_", "a bool vector", x)), dtypes.default_int())
+        out.append(reshape(x, [x.size if j == i else 1 for j in range(len(args))]))
+    return tuple(out)
+
+
+def _index_arrays(found) -> tuple[Array, ...]:
+    return tuple([device_array.asarray(x, dtypes.default_int()) for x in found])
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column of each element on and below the k-th diagonal of an n by m matrix."""
+    return _index_arrays(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column of each element on and above the k-th diagonal of an n by m matrix."""
+    return _index_arrays(np.triu_indices(n, k, m))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array of `ndim` axes of length n."""
+    return _index_arrays(np.diag_indices(n, ndim))

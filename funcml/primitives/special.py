@@ -1,0 +1,81 @@
+"""Special functions, element by element: error functions, gamma and its relatives, Bessel functions.
+
+Formulas: NIST Digital Library of Mathematical Functions (DLMF), chapters 5, 7, 10, 25.
+"""
+
+from __future__ import annotations
+
+import math
+
+from funcml.core.errors import MissingRuleError
+from funcml.core.tracing import aval_of
+from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.elementwise import add, div, eq, mul, neg, select, sign, sub
+from funcml.primitives.powers import square
+from funcml.primitives.rows import FLOAT, binary, unary
+from funcml.primitives.tangents import scalar_of
+from funcml.primitives.transcendental import exp
+
+__all__ = [
+    "bessel_i0e", "bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta",
+]
+
+
+def _none_by(function: str, operand: str):
+    """The row entry of an operand by which there is no derivative here."""
+
+    def refuse(t, ans, *operands):
+        raise MissingRuleError(
+            f"{function} has no derivative with respect to {operand}; pass `stop_gradient({operand})` to treat it as "
+            f"a constant"
+        )
+
+    return refuse
+
+
+# ---- error functions ---------------------------------------------------------------------------------------
+
+#: erf' = 2 / sqrt(pi) exp(-x^2)                                                          DLMF 7.2.1
+erf = unary("erf", FLOAT, lambda t, ans, x: mul(t, mul(2 / math.sqrt(math.pi), exp(neg(square(x))))))
+#: erfc' = -erf'
+erfc = unary("erfc", FLOAT, lambda t, ans, x: mul(t, mul(-2 / math.sqrt(math.pi), exp(neg(square(x))))))
+#: erf_inv' = sqrt(pi) / 2 exp(y^2), y = erf_inv x
+erf_inv = unary("erf_inv", FLOAT, lambda t, ans, x: mul(t, mul(math.sqrt(math.pi) / 2, exp(square(ans)))))
+
+# ---- gamma and relatives -----------------------------------------------------------------------------------
+
+#: lgamma = log |gamma|;  lgamma' = digamma                                               DLMF 5.2.2
+lgamma = unary("lgamma", FLOAT, lambda t, ans, x: mul(t, digamma(x)))
+#: digamma' = polygamma(1, .)
+digamma = unary("digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(_like(x, 1), x)))
+#: polygamma(m, x), the m-th derivative of digamma (m a whole float);  d/dx = polygamma(m + 1, x)
+polygamma = binary(
+    "polygamma", FLOAT, (_none_by("polygamma", "m"), lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x)))
+)
+#: zeta(x, q) = sum over k >= 0 of (k + q)^-x;  d/dq = -x zeta(x + 1, q)                   DLMF 25.11.17
+zeta = binary(
+    "zeta",
+    FLOAT,
+    (_none_by("zeta", "x"), lambda t, ans, x, q: neg(mul(t, mul(x, zeta(add(x, 1.0), q))))),
+)
+
+
+def _like(x, value):
+    aval = aval_of(x)
+    return broadcast_in_dim(scalar_of(aval, value), aval.shape)
+
+
+# ---- Bessel functions --------------------------------------------------------------------------------------
+# i0e x = exp(-|x|) I0(x), i1e x = exp(-|x|) I1(x);  I0' = I1, I1' = I0 - I1 / x             DLMF 10.29.3
+
+
+#: i1e' = i0e - (sign x + 1 / x) i1e, with i1e / x -> 1/2 at 0
+def _bessel_i1e_tangent(t, ans, x):
+    at_zero = eq(x, 0)
+    over_x = select(at_zero, _like(x, 0.5), div(ans, select(at_zero, _like(x, 1), x)))
+    return mul(t, sub(sub(bessel_i0e(x), mul(sign(x), ans)), over_x))
+
+
+#: i0e' = i1e - sign x i0e
+bessel_i0e = unary("bessel_i0e", FLOAT, lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))
+bessel_i1e = unary("bessel_i1e", FLOAT, _bessel_i1e_tangent)
