@@ -32,7 +32,7 @@ from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of
-from funcml.jit import ShapeDtypeStruct
+from funcml.compilation import ShapeDtypeStruct
 from funcml.primitives.axes import broadcast_in_dim, reshape
 from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import tangent_aval

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from funcml.core.config import disable_jit as _disable_jit
 from funcml.core.errors import user_facing
 from funcml.core.ir import Jaxpr
-from funcml.jit import ShapeDtypeStruct, jit
+from funcml.compilation import ShapeDtypeStruct, jit
 
 __all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
 
@@ -26,9 +26,9 @@ def make_jaxpr(
 
     >>> import funcml, funcml.numpy as jnp
     >>> print(funcml.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0))
-    { lambda a:f32[]{weak}. let
-        b:f32[]{weak} = sin a
-        c:f32[]{weak} = mul b 2.0
+    { lambda a:f32[]. let
+        b:f32[] = sin a
+        c:f32[] = mul b 2.0
       in (c,) }
     """
 

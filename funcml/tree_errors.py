@@ -6,7 +6,7 @@
     check_hashable  : treedef -> None   raises where static data cannot serve as part of a cache key
 
 A tree is looked at through a `View`: its treedef and its leaves. So a bare treedef can be compared as well
-(its leaves are placeholders), and no user class has to be built to be looked at.
+(its leaves are placeholders). A registered class is rebuilt only to learn the names of children and fields.
 """
 
 from __future__ import annotations

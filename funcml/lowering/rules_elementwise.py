@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.core.ir import Literal
+from funcml.core.ir import Literal, intern
+from funcml.core.tracing import aval_of, trace
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
+from funcml.primitives.axes import broadcast_in_dim
 
 
 def full_operands(emit, eqn, operands, shape) -> list[str]:
@@ -46,7 +52,41 @@ def chlo(operation: str):
     return rule
 
 
-def compare(direction: str):
+def written(function):
+    """The rule of a primitive whose lowering is itself a function of primitives: a call of its program.
+
+    Operands in f16 and bf16 are computed in f32.
+    """
+
+    def rule(emit, eqn, operands):
+        shape = eqn.outvars[0].aval.shape
+        names = full_operands(emit, eqn, operands, shape)
+        jaxpr = _program(function, tuple([shaped(shape, a.aval.dtype) for a in eqn.invars]))
+        return emit.call(jaxpr, names, function.__name__.strip("_"))[0]
+
+    return rule
+
+
+@functools.lru_cache(maxsize=1024)
+def _program(function, avals):
+    dtype = avals[0].dtype
+    narrow = dtypes.is_float(dtype) and dtypes.bit_width(dtype) < 32
+
+    def body(*xs):
+        if not narrow:
+            return [function(*xs)]
+        return [ew.convert(function(*[ew.convert(x, dtypes.float32) for x in xs]), dtype)]
+
+    return intern(trace(body, avals, function.__name__)[0])
+
+
+def full(value, like):
+    """An array of the type of `like` filled with `value`, for lowerings that are written in primitives."""
+    aval = aval_of(like)
+    return broadcast_in_dim(aval.dtype.type(value), aval.shape)
+
+
+def compare(direction: str, float_kind: str = "FLOAT"):
     """The rule of a comparison."""
 
     def rule(emit, eqn, operands):
@@ -54,7 +94,7 @@ def compare(direction: str):
         names = full_operands(emit, eqn, operands, out.shape)
         dtype = eqn.invars[0].aval.dtype
         if dtypes.is_inexact(dtype):
-            kind = "FLOAT"
+            kind = float_kind
         else:
             kind = "SIGNED" if dtypes.is_signed(dtype) else "UNSIGNED"
         t = tensor_type(shaped(out.shape, dtype))
@@ -63,27 +103,171 @@ def compare(direction: str):
     return rule
 
 
+def by_kind(test, rule, otherwise):
+    """`rule` where the dtype of the first operand passes `test`, else `otherwise`."""
+
+    def chosen(emit, eqn, operands):
+        return (rule if test(eqn.invars[0].aval.dtype) else otherwise)(emit, eqn, operands)
+
+    return chosen
+
+
+def typed(operation: str):
+    """The rule of an operation that is written with its whole type: `stablehlo.real %a : (T) -> U`."""
+
+    def rule(emit, eqn, operands):
+        out = eqn.outvars[0].aval
+        names = full_operands(emit, eqn, operands, out.shape)
+        ins = ", ".join(tensor_type(shaped(out.shape, a.aval.dtype)) for a in eqn.invars)
+        return emit.op(f"{operation} {', '.join(names)} : ({ins}) -> {tensor_type(out)}")
+
+    return rule
+
+
+def same_value(emit, eqn, operands):
+    """The rule of an operation that changes nothing."""
+    return operands[0]
+
+
 SAME_TYPE = {
     ew.add: "add",
     ew.sub: "subtract",
     ew.mul: "multiply",
     ew.div: "divide",
     ew.neg: "negate",
+    ew.rem: "remainder",
     ew.and_: "and",
     ew.or_: "or",
     ew.xor: "xor",
     ew.not_: "not",
-    ew.exp: "exponential",
-    ew.log: "log",
-    ew.sin: "sine",
-    ew.cos: "cosine",
-    ew.tanh: "tanh",
+    ew.floor: "floor",
+    ew.ceil: "ceil",
 }
 for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
 for _primitive, _direction in {ew.eq: "EQ", ew.ne: "NE", ew.lt: "LT", ew.le: "LE", ew.gt: "GT", ew.ge: "GE"}.items():
     lowers(_primitive)(compare(_direction))
+for _primitive, _direction in {ew.eq_to: "EQ", ew.lt_to: "LT", ew.le_to: "LE"}.items():
+    lowers(_primitive)(compare(_direction, "TOTALORDER"))
+
+lowers(ew.is_finite)(typed("stablehlo.is_finite"))
+lowers(ew.nextafter)(chlo("chlo.next_after"))
+
+# ---- complex parts
+
+lowers(ew.real)(typed("stablehlo.real"))
+lowers(ew.imag)(typed("stablehlo.imag"))
+
+
+@lowers(ew.complex)
+def _complex(emit, eqn, operands):
+    out = eqn.outvars[0].aval
+    part = tensor_type(shaped(out.shape, eqn.invars[0].aval.dtype))
+    names = full_operands(emit, eqn, operands, out.shape)
+    return emit.op(f"stablehlo.complex {', '.join(names)} : ({part}, {part}) -> {tensor_type(out)}")
+
+
+@lowers(ew.conj_p)
+@written
+def _conj(z):
+    return ew.complex(ew.real(z), ew.neg(ew.imag(z)))
+
+
+# ---- abs and sign
+
+
+@written
+def _complex_sign(z):
+    """z / |z| with both parts first divided by the larger: |z| itself may be inf where z is finite."""
+    x, y = ew.real(z), ew.imag(z)
+    infinite = ew.eq(ew.max(ew.abs(x), ew.abs(y)), np.inf)
+    x, y = (ew.select(infinite, _infinite_part(p), p) for p in (x, y))
+    size = ew.max(ew.abs(x), ew.abs(y))
+    at_zero = ew.eq(size, 0.0)
+    size = ew.select(at_zero, full(1, size), size)
+    x, y = ew.div(x, size), ew.div(y, size)
+    unit = ew.complex(x, y)
+    norm = ew.abs(unit)
+    norm = ew.select(at_zero, full(1, norm), norm)
+    return ew.complex(ew.div(x, norm), ew.div(y, norm))
+
+
+def _infinite_part(x):
+    """A part of a number one part of which is infinite: an infinite part counts 1, a finite one nothing."""
+    return ew.select(ew.eq(ew.abs(x), np.inf), ew.sign(x), ew.mul(full(0, x), ew.sign(x)))
+
+
+@written
+def _unsigned_sign(x):
+    return ew.min(x, full(1, x))
+
+
+lowers(ew.sign)(
+    by_kind(
+        dtypes.is_complex, _complex_sign, by_kind(dtypes.is_unsigned, _unsigned_sign, same_type("stablehlo.sign"))
+    )
+)
+
+
+def _complex_abs(emit, eqn, operands):
+    """|z|, and inf where a part of z is infinite and the other nan, as C's hypot has it."""
+    (z,), (out,) = eqn.invars, eqn.outvars
+    t, whole = tensor_type(out.aval), tensor_type(z.aval)
+    size = emit.op(f"stablehlo.abs {operands[0]} : ({whole}) -> {t}")
+    mask = tensor_type(out.aval.update(dtype=dtypes.bool_))
+    inf = emit.constant(np.inf, out.aval)
+    for part in ("real", "imag"):
+        x = emit.op(f"stablehlo.{part} {operands[0]} : ({whole}) -> {t}")
+        x = emit.op(f"stablehlo.abs {x} : {t}")
+        infinite = emit.op(f"stablehlo.compare EQ, {x}, {inf}, FLOAT : ({t}, {t}) -> {mask}")
+        size = emit.op(f"stablehlo.select {infinite}, {inf}, {size} : {mask}, {t}")
+    return size
+
+
+lowers(ew.abs)(
+    by_kind(dtypes.is_complex, _complex_abs, by_kind(dtypes.is_unsigned, same_value, same_type("stablehlo.abs")))
+)
+
+# ---- max, min, clamp
+
+
+def _first(x, y, before):
+    """x where `before(x, y)` holds in the order by real part, then imaginary part, or where x is nan; else y."""
+    x_re, y_re = ew.real(x), ew.real(y)
+    tie = ew.and_(ew.eq(x_re, y_re), before(ew.imag(x), ew.imag(y)))
+    return ew.select(ew.or_(ew.or_(before(x_re, y_re), tie), ew.ne(x, x)), x, y)
+
+
+@written
+def _complex_max(x, y):
+    return ew.select(ew.ne(y, y), y, _first(x, y, ew.gt))
+
+
+@written
+def _complex_min(x, y):
+    return ew.select(ew.ne(y, y), y, _first(x, y, ew.lt))
+
+
+lowers(ew.max)(by_kind(dtypes.is_complex, _complex_max, same_type("stablehlo.maximum")))
+lowers(ew.min)(by_kind(dtypes.is_complex, _complex_min, same_type("stablehlo.minimum")))
+
+
+@lowers(ew.clamp_p)
+def _clamp(emit, eqn, operands):
+    out = eqn.outvars[0].aval
+    lo, x, hi = full_operands(emit, eqn, operands, out.shape)
+    t = tensor_type(out)
+    return emit.op(f"stablehlo.clamp {lo}, {x}, {hi} : ({t}, {t}, {t}) -> {t}")
+
+
+# ---- rounding, conversion, selection
+
+
+@lowers(ew.round_p)
+def _round(emit, eqn, operands):
+    to_even = eqn.params["rounding_method"] == ew.RoundingMethod.TO_NEAREST_EVEN
+    return same_type(f"stablehlo.round_nearest_{'even' if to_even else 'afz'}")(emit, eqn, operands)
 
 
 @lowers(ew.convert_p)
@@ -91,6 +275,10 @@ def _convert(emit, eqn, operands):
     (x,), (out,) = eqn.invars, eqn.outvars
     if x.aval.dtype == out.aval.dtype:
         return operands[0]
+    if dtypes.is_complex(x.aval.dtype) and dtypes.is_bool(out.aval.dtype):
+        t = tensor_type(x.aval)
+        zero = emit.constant(0, x.aval)
+        return emit.op(f"stablehlo.compare NE, {operands[0]}, {zero}, FLOAT : ({t}, {t}) -> {tensor_type(out.aval)}")
     if dtypes.is_complex(x.aval.dtype) and not dtypes.is_inexact(out.aval.dtype):
         real = shaped(x.aval.shape, dtypes.real_dtype(x.aval.dtype))
         part = emit.op(f"stablehlo.real {operands[0]} : ({tensor_type(x.aval)}) -> {tensor_type(real)}")

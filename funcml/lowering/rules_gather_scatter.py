@@ -45,7 +45,9 @@ def _inside(emit, indices, aval, x_shape, sizes, axes) -> str:
     lowest, highest = _limits(emit, aval, x_shape, sizes, axes)
     t, flags = tensor_type(aval), aval.update(dtype=dtypes.bool_)
     above = emit.op(f"stablehlo.compare GE, {indices}, {lowest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}")
-    below = emit.op(f"stablehlo.compare LE, {indices}, {highest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}")
+    below = emit.op(
+        f"stablehlo.compare LE, {indices}, {highest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}"
+    )
     both = emit.op(f"stablehlo.and {above}, {below} : {tensor_type(flags)}")
     rows = shaped(aval.shape[:-1], dtypes.bool_)
     if aval.shape[-1] == 1:

@@ -1,14 +1,15 @@
 """Reading and writing many windows of an array at once, at positions known only at run time.
 
-    gather      : (operand, indices [.., k]) -> [batch and window axes]         its transpose is scatter_add
-    scatter     : (operand, indices [.., k], updates [batch and window axes]) -> operand
-    scatter_add, scatter_mul, scatter_min, scatter_max : likewise               scatter_add's transpose is gather
+    gather  : (operand, indices [.., k]) -> [batch and window axes]      its transpose is scatter_add
+    scatter : (operand, indices [.., k], updates [batch and window axes]) -> operand
+    scatter_add, scatter_mul, scatter_min, scatter_max : likewise        scatter_add's transpose is gather
 
-A row of `indices` is the start of a window of the operand, for the axes that the dimension numbers name. What happens
-to a window that is not inside the operand is the `GatherScatterMode`; derivatives use the mode of the function.
+A row of `indices` is the start of a window of the operand, for the axes that the dimension numbers name. What
+happens to a window that is not inside the operand is the `GatherScatterMode`; derivatives use the mode of the
+function.
 
-Where windows overlap, `scatter` keeps the last update in row-major order of the rows of `indices`, on every platform,
-and the derivative belongs to that update alone.
+Where windows overlap, `scatter` keeps the last update in row-major order of the rows of `indices`, on every
+platform, and the derivative belongs to that update alone.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ _I32 = np.dtype("int32")
 class GatherScatterMode(enum.Enum):
     """What happens to a window that is not wholly inside the operand.
 
-    CLIP moves it inside. FILL_OR_DROP reads the fill value, and drops an update. PROMISE_IN_BOUNDS says that there is none,
-    so that nothing need be checked (such a window reads as with CLIP, and its update is dropped). ONE_HOT is read as
-    FILL_OR_DROP.
+    CLIP moves it inside. FILL_OR_DROP reads the fill value, and drops an update. PROMISE_IN_BOUNDS says that there
+    is none, so that nothing need be checked (such a window reads as with CLIP, and its update is dropped). ONE_HOT
+    is read as FILL_OR_DROP.
     """
 
     CLIP = "clip"
@@ -106,8 +107,8 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the axes of operand, indices and updates of a scatter belong together: as those of a gather, whose result the
-    updates are."""
+    """How the axes of operand, indices and updates of a scatter belong together: as those of the gather whose result
+    the updates are."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -121,7 +122,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 def index_dtype(*avals) -> np.dtype:
-    """The dtype in which indices of these types are compared with lengths: int32, or int64 where that is needed."""
+    """The dtype in which indices of these types are compared with lengths: int32, or int64 where needed."""
     return (
         np.dtype("int64")
         if any(a.dtype.itemsize * 8 > 32 - dtypes.is_unsigned(a.dtype) for a in avals)
@@ -137,14 +138,14 @@ def _as_indices(who: str, indices):
     return convert(indices, index_dtype(aval))
 
 
-# ---- gather -----------------------------------------------------------------------------------------------------
+# ---- gather ------------------------------------------------------------------------------------------------
 
 
 class Gather(Primitive):
     """The windows of x that start at the rows of the indices.
 
-    With batch axes b of the indices and offset axes o of the result: out[b, o] = x[start(b) + o], where start(b) has
-    indices[b, k] along axis start_index_map[k].
+    With batch axes b of the indices and offset axes o of the result: out[b, o] = x[start(b) + o], where start(b)
+    has indices[b, k] along axis start_index_map[k].
     """
 
     def type_rule(self, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **flags):
@@ -225,7 +226,7 @@ def _writing(mode):
 
 
 def _check_operand_dims(who, x, indices, d, sizes) -> None:
-    """Checks what gather and scatter have in common: the axes of the operand, and those of the indices."""
+    """Checks what gather and scatter have in common: the axes of the operand and of the indices."""
     named = (*d[1], *d[3])
     for dims, limit in ((d[1], x.ndim), (d[2], x.ndim), (d[3], x.ndim), (d[4], indices.ndim - 1)):
         if len(set(dims)) != len(dims) or any(not 0 <= i < limit for i in dims):
@@ -275,8 +276,9 @@ def gather(
 ):
     """The windows of `operand` of `slice_sizes` that start at the rows of `start_indices` [.., components].
 
-    `dimension_numbers` is a `GatherDimensionNumbers`. Without `mode`, indices are promised to be in bounds. With mode "fill",
-    `fill_value` (static) is read outside: by default nan, or the lowest integer (unsigned: the highest), or True.
+    `dimension_numbers` is a `GatherDimensionNumbers`. Without `mode`, indices are promised to be in bounds. With
+    mode "fill", `fill_value` (static) is read outside: by default nan, or the lowest integer (unsigned: the
+    highest), or True.
     """
     mode = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
     mode = _FILL if mode is GatherScatterMode.ONE_HOT else mode
@@ -306,7 +308,7 @@ def _fill_text(dtype, value) -> str:
     return repr(np.asarray(value).astype(dtype).item())
 
 
-# ---- scatter ----------------------------------------------------------------------------------------------------
+# ---- scatter -----------------------------------------------------------------------------------------------
 
 
 class Scatter(Primitive):
@@ -362,7 +364,10 @@ def window_sizes(ndim: int, updates_shape, d: ScatterDimensionNumbers) -> tuple[
 
 
 def _read(x, operands, params, fill="0"):
-    """Of `x`, a value of the shape of the operand: what the scatter writes to, [axes of the updates]; `fill` for dropped updates."""
+    """The elements of `x` [axes of the operand] that the scatter writes to [axes of the updates].
+
+    `fill` stands for those of an update that is dropped.
+    """
     _, indices, updates = operands
     d = params["dimension_numbers"]
     mode = _writing(params["mode"])
@@ -420,7 +425,7 @@ class ScatterSet(Scatter):
 
 
 def winners(operands, params):
-    """Whether each element of the updates is the one that a scatter keeps: the last that is written to its place."""
+    """Whether each element of the updates is the one that a scatter keeps: the last written to its place."""
     return _last_written(operands, params)[1]
 
 
@@ -498,7 +503,8 @@ class ScatterMul(Scatter):
             return [_write(self, ct, operands, updates, params), None, None]
         if not params["unique_indices"] and _rows(operands, params) > 1:
             raise NotImplementedError(
-                f"scatter_mul is linear in its updates {updates.aval} only where each element has one; pass unique_indices=True"
+                f"scatter_mul is linear in its updates {updates.aval} only where each element has one; "
+                "pass unique_indices=True"
             )
         return [None, None, _read(mul(ct, x), operands, params)]
 
@@ -506,8 +512,8 @@ class ScatterMul(Scatter):
 def _product_of_others(operands, params):
     """For each update, the product of the other updates of the same element.
 
-    The product of all that are not zero, and the number of zeros, tell it without a division by zero. Its own derivative is
-    right unless two updates of an element are zero.
+    The product of all that are not zero, and the number of zeros, tell it without a division by zero. Its own
+    derivative is right unless two updates of an element are zero.
     """
     x, indices, updates = operands
     aval, shape = aval_of(updates).strong(), aval_of(x).shape
@@ -556,7 +562,8 @@ class ScatterApply(Scatter):
         if found is not None:
             return found
         raise NotImplementedError(
-            "x.at[idx].apply(f) has no derivative where indices may repeat; pass unique_indices=True if they do not"
+            "x.at[idx].apply(f) has no derivative where indices may repeat; pass unique_indices=True if they "
+            "do not"
         )
 
 
@@ -585,9 +592,10 @@ def _scatter_function(primitive, doc):
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"""{doc}
 
-    Shapes: `scatter_indices` [.., components], each row the start of a window of `operand`; `updates` as the result of the
-    gather with the same `dimension_numbers` (a `ScatterDimensionNumbers`), in the dtype of `operand`. By default (mode "drop")
-    a window that is not inside the operand is dropped. `unique_indices` promises that windows do not overlap.
+    Shapes: `scatter_indices` [.., components], each row the start of a window of `operand`; `updates` as the result
+    of the gather with the same `dimension_numbers` (a `ScatterDimensionNumbers`), in the dtype of `operand`. By
+    default (mode "drop") a window that is not inside the operand is dropped. `unique_indices` promises that windows
+    do not overlap.
     """
     return function
 
@@ -629,7 +637,7 @@ def scatter_apply(
 ):
     """`operand` with the scalar function `func` applied once for each window that an element is in.
 
-    `update_shape` is the shape that updates of another scatter would have. `func` may use no traced arrays from outside.
+    `update_shape` is the shape that updates of another scatter would have. `func` may use no arrays from outside.
     """
     aval = aval_of(operand)
     params = _scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode)
@@ -643,7 +651,8 @@ def _scalar_program(func, aval) -> Jaxpr:
     program, captured = trace(lambda x: [func(x)], [aval], "apply")
     if captured:
         raise NotImplementedError(
-            "x.at[idx].apply(f) where indices may repeat: f may not use other arrays; pass unique_indices=True if they do not"
+            "x.at[idx].apply(f) where indices may repeat: f may not use other arrays; pass unique_indices=True if "
+            "they do not"
         )
     out = program.out_avals[0]
     if out.shape != () or out.dtype != aval.dtype:

@@ -1,6 +1,6 @@
 """Reading and writing parts of an array at positions known only at run time.
 
-    dynamic_slice        : ([.., n, ..], start..) -> [.., size, ..]       its transpose is dynamic_update_slice
+    dynamic_slice        : ([.., n, ..], start..) -> [.., size, ..]      its transpose is dynamic_update_slice
     dynamic_update_slice : ([.., n, ..], [.., size, ..], start..) -> [.., n, ..]
     take_along_axis      : ([.., n, ..], [.., m, ..]) -> [.., m, ..]
 
@@ -63,11 +63,11 @@ __all__ = [
 _I32 = np.dtype("int32")
 
 
-# ---- start indices ---
+# ---- start indices -----------------------------------------------------------------------------------------
 
 
 def wrap_negative(index, length: int):
-    """`index`, counted from the end of an axis of this length where it is negative; a Python int stays one."""
+    """`index`, counted from the end of an axis of this length where negative; a Python int stays one."""
     if isinstance(index, int):
         return index + length if index < 0 else index
     aval = aval_of(index)
@@ -80,7 +80,7 @@ def wrap_negative(index, length: int):
 
 
 def _as_starts(who: str, aval, starts, allow_negative_indices: bool) -> list:
-    """One start index for each axis, all of one dtype; a negative one counts from the end if that is allowed."""
+    """A start index for each axis, all of one dtype; a negative one counts from the end if that is allowed."""
     if not isinstance(starts, list | tuple):
         starts = _components(starts)
     if len(starts) != aval.ndim:
@@ -110,7 +110,7 @@ def _components(starts) -> list:
     return [reshape(slice_(starts, (i,), (i + 1,)), ()) for i in range(aval.shape[0])]
 
 
-# ---- dynamic_slice and dynamic_update_slice -----------------------------------------------------------------------
+# ---- dynamic_slice and dynamic_update_slice ----------------------------------------------------------------
 
 
 class DynamicSlice(Primitive):
@@ -233,10 +233,10 @@ dynamic_update_slice_p = DynamicUpdateSlice("dynamic_update_slice")
 
 
 def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices: bool = True):
-    """The window of `operand` of `slice_sizes` (static) that starts at `start_indices`, one scalar integer for each axis.
+    """The window of `operand` of `slice_sizes` (static) at `start_indices`, one scalar integer for each axis.
 
-    A negative start counts from the end unless `allow_negative_indices` is False. A window that is not inside the operand is
-    moved inside. Raises TypeError for sizes longer than the axes.
+    A negative start counts from the end unless `allow_negative_indices` is False. A window that is not inside the
+    operand is moved inside. Raises TypeError for sizes longer than the axes.
     """
     aval = aval_of(operand)
     sizes = tuple(map(operator.index, slice_sizes))
@@ -247,19 +247,19 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool = True):
     """`operand` with the window of the shape of `update` at `start_indices` replaced by `update`.
 
-    Starts are as for `dynamic_slice`. Raises TypeError for an update of another dtype, or longer than the operand.
+    Starts are as for `dynamic_slice`. Raises TypeError for an update of another dtype or longer than the operand.
     """
     starts = _as_starts("dynamic_update_slice", aval_of(operand), start_indices, allow_negative_indices)
     return _update(operand, update, starts)
 
 
-# ---- along one axis -----------------------------------------------------------------------------------------------
+# ---- along one axis ----------------------------------------------------------------------------------------
 
 
 def take_along_axis(
     operand, indices, axis: int, mode: str | GatherScatterMode | None = None, fill_value=None
 ):
-    """out[.., i, ..] = operand[.., indices[.., i, ..], ..] along `axis`; the other axes have equal lengths, or length 1.
+    """out[.., i, ..] = operand[.., indices[.., i, ..], ..] along `axis`; other axes have equal lengths or length 1.
 
     Without `mode`, indices are promised to be in bounds; none may be negative.
     """

@@ -42,7 +42,7 @@ class Rev(AxisPrimitive):
         return [rev(ct, dimensions)]
 
     def transpose_mask(self, mask, index, operands, *, dimensions):
-        return mask if mask is None else rev(mask, dimensions)
+        return rev(mask, dimensions)
 
     def batch_rule(self, axis, operands, dims, *, dimensions):
         (d,) = dims
@@ -96,9 +96,7 @@ class Pad(Primitive):
         return [ct_x, reduce_sum(select(filled, ct, zeros(aval)), tuple(range(aval.ndim)))]
 
     def transpose_mask(self, mask, index, operands, *, padding_config):
-        if mask is None or index == 1:
-            return None
-        return _unpad(mask, padding_config, np.False_)
+        return _unpad(mask, padding_config, np.False_) if index == 0 else None
 
     def batch_rule(self, axis, operands, dims, *, padding_config):
         (x, fill), (d, fill_dim) = operands, dims
@@ -163,12 +161,7 @@ class Slice(AxisPrimitive):
         return [_unslice(ct, x.aval.shape, scalar_of(aval_of(ct), 0), **params)]
 
     def transpose_mask(self, mask, index, operands, **params):
-        shape = operands[0].aval.shape
-        return _unslice(broadcast_in_dim(np.True_, self._out_shape(shape, **params)) if mask is None else mask,
-                        shape, np.False_, **params)
-
-    def _out_shape(self, shape, **params):
-        return self.type_rule(shaped(shape, dtypes.bool_), **params).shape
+        return _unslice(mask, operands[0].aval.shape, np.False_, **params)
 
     def batch_rule(self, axis, operands, dims, *, start_indices, limit_indices, strides):
         (d,) = dims
@@ -243,8 +236,6 @@ class Concatenate(Primitive):
         ]
 
     def transpose_mask(self, mask, index, operands, *, dimension):
-        if mask is None:
-            return None
         return slice_in_dim(mask, *_bounds(operands, dimension)[index], axis=dimension)
 
     def batch_rule(self, axis, operands, dims, *, dimension):

@@ -76,9 +76,11 @@ def _scatter(flags, values) -> list:
 
 
 def split_call(primitive: Primitive, unknown_in, eqn: Eqn) -> EqnSplit:
-    """A call of the known half, and a call of the unknown half on its residuals."""
+    """A call of the known half, and a call of the unknown half on its residuals; all of it, if no result is known."""
     jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
     split = partial_eval(jaxpr, tuple(unknown_in))
+    if all(split.out_unknown):
+        return EqnSplit([], [eqn], [True] * len(eqn.outvars))
     known_in = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     unknown_inputs = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if u]
     known_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if not u]

@@ -1,4 +1,4 @@
-"""The backend: transfers keep every bit, executables agree with NumPy, known faults of jaxlib are kept out."""
+"""The backend: transfers keep every bit, executables agree with NumPy, faults of jaxlib are kept out."""
 
 import os
 import subprocess

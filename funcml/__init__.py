@@ -1,0 +1,40 @@
+"""funcml: functional transformations of numerical Python functions.
+
+A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
+"""
+
+from funcml import dtypes, tree, tree_util
+from funcml.compilation import ShapeDtypeStruct, jit
+from funcml.core.config import config
+from funcml.core.values import Array
+from funcml.derivatives import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from funcml.inspection import disable_jit, eval_shape, make_jaxpr, named_call
+from funcml.placement import (
+    block_until_ready,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from funcml.transforms.custom_jvp import custom_jvp
+from funcml.transforms.custom_vjp import custom_vjp
+from funcml.transforms.remat import checkpoint, checkpoint_name, checkpoint_policies, remat
+from funcml.vectorise import vmap
+
+__version__ = "0.1.0"

@@ -1,0 +1,546 @@
+"""Shapes and places: the same elements under another shape, order or arrangement."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.core.values import Array
+from funcml.lowering.execute import fused
+from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, no_out, shape_of
+from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote_dtypes, spread
+from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder
+from funcml.primitives import axes, indexing, shaping
+from funcml.primitives import elementwise as ew
+
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "ravel_multi_index",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "unravel_index",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+def _array(name: str, x) -> Array:
+    return x if isinstance(x, Array) else as_array(operand(name, x))
+
+
+# ---- shape -------------------------------------------------------------------------------------------------------
+
+
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None) -> Array:
+    """`a` under another shape; one length may be -1 and is then worked out. Row-major, or column-major for order 'F'.
+
+    >>> reshape(np.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    a = _array("reshape", a)
+    shape = _full_shape(a.aval, shape)
+    if order == "F":
+        return _reshape_columns(a, shape)
+    if order not in ("C", "A"):
+        raise ValueError(f"reshape: order must be 'C', 'F' or 'A', got {order!r}")
+    return axes.reshape(a, shape)
+
+
+def _full_shape(aval, shape) -> tuple[int, ...]:
+    lengths = [index_of("reshape", "a length of the shape", n) for n in (shape if np.iterable(shape) else (shape,))]
+    unknown = lengths.count(-1)
+    if unknown > 1:
+        raise ValueError(f"reshape of {aval}: one length may be -1, got {tuple(lengths)}")
+    if unknown:
+        rest = math.prod(n for n in lengths if n != -1)
+        if rest == 0 or aval.size % rest:
+            raise ValueError(f"reshape of {aval}: {aval.size} elements do not fill the shape {tuple(lengths)}")
+        lengths[lengths.index(-1)] = aval.size // rest
+    if any(n < 0 for n in lengths) or math.prod(lengths) != aval.size:
+        raise TypeError(f"reshape of {aval}: it has {aval.size} elements, the shape {tuple(lengths)} has {math.prod(lengths)}")
+    return tuple(lengths)
+
+
+@fused(static=("shape",))
+def _reshape_columns(a, shape):
+    backwards = axes.transpose(a, tuple(range(a.ndim))[::-1])
+    return axes.transpose(axes.reshape(backwards, shape[::-1]), tuple(range(len(shape)))[::-1])
+
+
+def ravel(a, order: str = "C") -> Array:
+    """The elements of `a` in a row."""
+    return reshape(a, (-1,) if np.size(a) else (0,), "C" if order in ("A", "K") else order)
+
+
+def squeeze(a, axis=None) -> Array:
+    """`a` without its axes of length 1, or without those given; ValueError if one of these is longer."""
+    a = _array("squeeze", a)
+    if axis is None:
+        gone = tuple([i for i, n in enumerate(a.shape) if n == 1])
+    else:
+        gone = axes_of("squeeze", axis, a.ndim)
+    return axes.squeeze(a, gone)
+
+
+def expand_dims(a, axis) -> Array:
+    """`a` with new axes of length 1 at the places `axis` (an int or several) of the result."""
+    a = _array("expand_dims", a)
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    return axes.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
+
+
+def broadcast_to(array, shape) -> Array:
+    """`array` repeated along new axes, and along its axes of length 1, to have `shape`."""
+    array, shape = _array("broadcast_to", array), shape_of("broadcast_to", shape)
+    fits = array.ndim <= len(shape) and all(n in (1, m) for n, m in zip(array.shape[::-1], shape[::-1], strict=False))
+    if not fits:
+        raise ValueError(f"broadcast_to: {array.aval} does not broadcast to the shape {shape}")
+    return spread(array, shape)
+
+
+def broadcast_arrays(*args) -> list[Array]:
+    """The arrays, broadcast to one shape."""
+    arrays = [_array("broadcast_arrays", x) for x in args]
+    shape = broadcast_shapes(*[x.shape for x in arrays])
+    return [spread(x, shape) for x in arrays]
+
+
+def _at_least(rank: int, x) -> Array:
+    x = _array(f"atleast_{rank}d", x)
+    if x.ndim >= rank:
+        return x
+    if rank == 3:
+        return axes.reshape(x, {0: (1, 1, 1), 1: (1, x.size, 1), 2: (*x.shape, 1)}[x.ndim])
+    return axes.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+
+
+def _each_at_least(rank: int, arys):
+    if len(arys) == 1:
+        return _at_least(rank, arys[0])
+    return [_at_least(rank, x) for x in arys]
+
+
+def atleast_1d(*arys):
+    """Each array with at least 1 axis; one array for one argument, a list for several."""
+    return _each_at_least(1, arys)
+
+
+def atleast_2d(*arys):
+    """Each array with at least 2 axes, new ones in front."""
+    return _each_at_least(2, arys)
+
+
+def atleast_3d(*arys):
+    """Each array with at least 3 axes: a vector becomes [1, n, 1], a matrix [m, n, 1]."""
+    return _each_at_least(3, arys)
+
+
+# ---- order of axes -----------------------------------------------------------------------------------------------
+
+
+def transpose(a, axes_=None, /, **given) -> Array:
+    """`a` with its axes in the order `axes`, reversed if that is None."""
+    unknown = set(given) - {"axes"}
+    if unknown:
+        raise TypeError(f"transpose got an unexpected argument {sorted(unknown)[0]!r}")
+    order = given.get("axes", axes_)
+    a = _array("transpose", a)
+    if order is None:
+        return axes.transpose(a, tuple(range(a.ndim))[::-1])
+    order = axes_of("transpose", tuple(order), a.ndim)
+    if len(order) != a.ndim:
+        raise ValueError(f"transpose of {a.aval}: axes must order all {a.ndim} axes, got {order}")
+    return axes.transpose(a, order)
+
+
+def permute_dims(a, /, axes) -> Array:
+    """`a` with its axes in the order `axes`."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x, /) -> Array:
+    """`x` [.., m, n] with its last two axes swapped."""
+    x = _array("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose expects at least 2 dimensions, got {x.aval}")
+    return axes.moveaxis(x, x.ndim - 1, x.ndim - 2)
+
+
+def swapaxes(a, axis1: int, axis2: int) -> Array:
+    """`a` with two axes exchanged."""
+    a = _array("swapaxes", a)
+    i, j = axis_of("swapaxes", axis1, a.ndim), axis_of("swapaxes", axis2, a.ndim)
+    order = list(range(a.ndim))
+    order[i], order[j] = j, i
+    return axes.transpose(a, order)
+
+
+def moveaxis(a, source, destination) -> Array:
+    """`a` with the axes `source` moved to the places `destination`, the others kept in order."""
+    a = _array("moveaxis", a)
+    come, go = axes_of("moveaxis", source, a.ndim), axes_of("moveaxis", destination, a.ndim)
+    if len(come) != len(go):
+        raise ValueError(f"moveaxis: source and destination must be as many, got {source} and {destination}")
+    order = [i for i in range(a.ndim) if i not in come]
+    for place, axis in sorted(zip(go, come, strict=True)):
+        order.insert(place, axis)
+    return axes.transpose(a, order)
+
+
+def rollaxis(a, axis: int, start: int = 0) -> Array:
+    """`a` with `axis` moved to stand before `start`."""
+    a = _array("rollaxis", a)
+    axis = axis_of("rollaxis", axis, a.ndim)
+    start = a.ndim if start == a.ndim else axis_of("rollaxis", start, a.ndim)
+    return axes.moveaxis(a, axis, start - (axis < start))
+
+
+# ---- joining -----------------------------------------------------------------------------------------------------
+
+
+def _arrays(name: str, arrays) -> list:
+    """The operands of a function of a sequence; an array counts as the sequence of its rows."""
+    if isinstance(arrays, Array | np.ndarray) and arrays.ndim:
+        return unstack(arrays)
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(f"{name} expects a sequence of arrays, got {arrays!r:.60} of type {type(arrays).__name__}")
+    return [operand(name, x) if not isinstance(x, list | tuple) else as_array(x) for x in arrays]
+
+
+def _common(name: str, arrays, dtype) -> list[Array]:
+    if not arrays:
+        raise ValueError(f"{name} expects at least one array, got none")
+    if dtype is not None:
+        dtype = dtypes.canonical(dtype)
+        return [ew.convert(as_array(x), dtype) for x in arrays]
+    return [as_array(x) for x in promote_dtypes(name, *arrays)]
+
+
+def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
+    """The arrays one after another along an existing axis; flattened first if `axis` is None.
+
+    Raises ValueError if their shapes differ elsewhere.
+    """
+    return _concatenate(_arrays("concatenate", arrays), axis, dtype)
+
+
+@fused(static=("axis", "dtype"))
+def _concatenate(arrays, axis, dtype):
+    arrays = _common("concatenate", arrays, dtype)
+    if axis is None:
+        arrays, axis = [axes.reshape(x, (x.size,)) for x in arrays], 0
+    if arrays[0].ndim == 0:
+        raise ValueError("concatenate: arrays without axes cannot be joined; use stack")
+    axis = axis_of("concatenate", axis, arrays[0].ndim)
+    first = arrays[0].shape
+    for x in arrays:
+        if x.ndim != len(first) or any(i != axis and n != m for i, (n, m) in enumerate(zip(x.shape, first, strict=True))):
+            raise TypeError(
+                f"concatenate: the shapes may differ along axis {axis} only, got {', '.join(str(x.aval) for x in arrays)}"
+            )
+    return shaping.concatenate(arrays, axis)
+
+
+def concat(arrays, /, *, axis: int | None = 0) -> Array:
+    """The arrays one after another along an existing axis."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays, axis: int = 0, out=None, dtype=None) -> Array:
+    """Arrays of one shape, joined along a new axis at `axis` of the result."""
+    no_out("stack", out)
+    return _stack(_arrays("stack", arrays), axis, dtype)
+
+
+@fused(static=("axis", "dtype"))
+def _stack(arrays, axis, dtype):
+    arrays = _common("stack", arrays, dtype)
+    if len({x.shape for x in arrays}) > 1:
+        raise ValueError(f"stack expects arrays of one shape, got {', '.join(str(x.aval) for x in arrays)}")
+    axis = axis_of("stack", axis, arrays[0].ndim + 1)
+    return shaping.concatenate([axes.expand_dims(x, (axis,)) for x in arrays], axis)
+
+
+def unstack(x, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` along an axis, without that axis."""
+    x = _array("unstack", x)
+    if x.ndim == 0:
+        raise ValueError(f"unstack expects at least 1 dimension, got {x.aval}")
+    return _unstack(x, axis_of("unstack", axis, x.ndim))
+
+
+@fused(static=("axis",))
+def _unstack(x, axis):
+    if x.shape[axis] == 0:
+        return ()
+    return tuple([axes.squeeze(part, (axis,)) for part in shaping.split(x, (1,) * x.shape[axis], axis)])
+
+
+def vstack(tup, dtype=None) -> Array:
+    """Arrays joined along the first axis; vectors count as rows."""
+    return concatenate([_at_least(2, x) for x in _arrays("vstack", tup)], 0, dtype)
+
+
+def hstack(tup, dtype=None) -> Array:
+    """Arrays joined along the second axis; vectors along their only one."""
+    arrays = [_at_least(1, x) for x in _arrays("hstack", tup)]
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup, dtype=None) -> Array:
+    """Arrays joined along the third axis."""
+    return concatenate([_at_least(3, x) for x in _arrays("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup) -> Array:
+    """Vectors as columns, and matrices, side by side."""
+    arrays = [_array("column_stack", x) for x in _arrays("column_stack", tup)]
+    return concatenate([axes.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in arrays], 1)
+
+
+def append(arr, values, axis: int | None = None) -> Array:
+    """`values` after `arr` along `axis`; both flattened if that is None."""
+    return concatenate([_array("append", arr), as_array(values)], axis)
+
+
+# ---- cutting -----------------------------------------------------------------------------------------------------
+
+
+def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
+    """`split`, into so many parts of nearly equal length."""
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
+    """`ary` cut along `axis`: into so many equal parts, or before each of the given indices.
+
+    Raises ValueError if it does not divide into equal parts.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary, where, axis: int) -> list[Array]:
+    ary = _array(name, ary)
+    axis = axis_of(name, axis, ary.ndim)
+    length = ary.shape[axis]
+    cuts = concrete(name, "indices_or_sections", where)
+    if cuts.ndim == 0:
+        parts = index_of(name, "the number of parts", cuts[()])
+        if parts < 1 or (length % parts and name != "array_split"):
+            raise ValueError(f"{name}: axis {axis} of {ary.aval} does not divide into {parts} equal parts; try array_split")
+        sizes = [length // parts + (i < length % parts) for i in range(parts)]
+        return list(_pieces(ary, tuple(sizes), axis))
+    bounds = [0, *[int(c) if c >= 0 else int(c) + length for c in cuts], length]
+    bounds = [min(max(b, 0), length) for b in bounds]
+    if bounds == sorted(bounds):
+        return list(_pieces(ary, tuple([b - a for a, b in zip(bounds, bounds[1:], strict=False)]), axis))
+    return [shaping.slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+@fused(static=("sizes", "axis"))
+def _pieces(x, sizes, axis):
+    return tuple(shaping.split(x, sizes, axis))
+
+
+def hsplit(ary, indices_or_sections) -> list[Array]:
+    """`split` along the second axis, or the only one."""
+    return split(ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
+
+
+def vsplit(ary, indices_or_sections) -> list[Array]:
+    """`split` along the first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary, indices_or_sections) -> list[Array]:
+    """`split` along the third axis."""
+    return split(ary, indices_or_sections, 2)
+
+
+# ---- reversing and turning ---------------------------------------------------------------------------------------
+
+
+def flip(m, axis=None) -> Array:
+    """`m` with the order along the given axes (all, if None) reversed."""
+    m = _array("flip", m)
+    return shaping.rev(m, axes_of("flip", axis, m.ndim))
+
+
+def fliplr(m) -> Array:
+    """`m` with the order along its second axis reversed."""
+    return flip(m, 1)
+
+
+def flipud(m) -> Array:
+    """`m` with the order along its first axis reversed."""
+    return flip(m, 0)
+
+
+@fused(static=("k", "axes"))
+def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """`m` turned by k quarter turns in the plane of two axes, from the first towards the second."""
+    m = _array("rot90", m)
+    first, second = axes_of("rot90", tuple(axes), m.ndim)
+    match k % 4:
+        case 0:
+            return m
+        case 1:
+            return swapaxes(flip(m, second), first, second)
+        case 2:
+            return flip(m, (first, second))
+    return flip(swapaxes(m, first, second), second)
+
+
+def roll(a, shift, axis=None) -> Array:
+    """`a` with its elements moved on by `shift` along `axis` (flattened, if None), those past the end at the start.
+
+    `shift` may be traced.
+    """
+    a = _array("roll", a)
+    if isinstance(shift, Array):
+        return _roll_by_values(a, shift, axis if axis is None or isinstance(axis, int) else tuple(axis))
+    if axis is None:
+        return reshape(_roll(reshape(a, (-1,)), (index_of("roll", "shift", np.sum(shift)),), (0,)), a.shape)
+    axis = [axis_of("roll", i, a.ndim) for i in (axis if isinstance(axis, tuple | list) else (axis,))]
+    shifts, where = np.broadcast_arrays(shift, axis)
+    return _roll(a, tuple(map(int, shifts.ravel())), tuple(map(int, where.ravel())))
+
+
+@fused(static=("shifts", "where"))
+def _roll(a, shifts, where):
+    for shift, axis in zip(shifts, where, strict=True):
+        length = a.shape[axis]
+        cut = -shift % length if length else 0
+        if cut:
+            tail = shaping.slice_in_dim(a, cut, length, axis=axis)
+            a = shaping.concatenate([tail, shaping.slice_in_dim(a, 0, cut, axis=axis)], axis)
+    return a
+
+
+@fused(static=("axis",))
+def _roll_by_values(a, shift, axis):
+    if axis is None:
+        return reshape(_roll_by_values(reshape(a, (-1,)), shift, 0), a.shape)
+    where = [axis_of("roll", i, a.ndim) for i in (axis if isinstance(axis, tuple) else (axis,))]
+    shifts = unstack(spread(shift, (len(where),)))
+    for by, i in zip(shifts, where, strict=True):
+        a = _roll_axis(a, by, i)
+    return a
+
+
+# a rolled by s is [a, a] from n - s mod n on
+def _roll_axis(a, by, axis):
+    length = a.shape[axis]
+    if length == 0:
+        return a
+    start = remainder(negative(by), length)
+    starts = [start if i == axis else 0 for i in range(a.ndim)]
+    return indexing.dynamic_slice(shaping.concatenate([a, a], axis), starts, a.shape)
+
+
+# ---- repeating whole ---------------------------------------------------------------------------------------------
+
+
+def tile(A, reps) -> Array:
+    """`A` laid side by side `reps` times, an int or one for each axis (new axes in front)."""
+    reps = tuple([index_of("tile", "reps", r) for r in reps]) if np.iterable(reps) else (index_of("tile", "reps", reps),)
+    return _tile(_array("tile", A), reps)
+
+
+@fused(static=("reps",))
+def _tile(a, reps):
+    rank = max(len(reps), a.ndim)
+    shape = (1,) * (rank - a.ndim) + a.shape
+    reps = (1,) * (rank - len(reps)) + reps
+    if all(r == 1 for r in reps):
+        return axes.reshape(a, shape)
+    thin = axes.reshape(a, [m for n in shape for m in (1, n)])
+    wide = spread(thin, tuple([m for r, n in zip(reps, shape, strict=True) for m in (r, n)]))
+    return axes.reshape(wide, [r * n for r, n in zip(reps, shape, strict=True)])
+
+
+def resize(a, new_shape) -> Array:
+    """The elements of `a` in a row, repeated or cut to fill `new_shape`."""
+    a, new_shape = ravel(_array("resize", a)), shape_of("resize", new_shape)
+    size = math.prod(new_shape)
+    if a.size == 0:
+        return axes.broadcast_in_dim(a.dtype.type(0), new_shape)
+    repeated = tile(a, -(-size // a.size))
+    return axes.reshape(shaping.slice_in_dim(repeated, 0, size), new_shape)
+
+
+# ---- flat and multi-dimensional indices --------------------------------------------------------------------------
+
+
+def unravel_index(indices, shape) -> tuple[Array, ...]:
+    """The index along each axis of `shape` of the elements at flat, row-major `indices`; out of bounds, the nearest."""
+    return _unravel_index(operand("unravel_index", indices), shape_of("unravel_index", shape))
+
+
+@fused(static=("shape",))
+def _unravel_index(indices, shape):
+    indices = as_array(indices)
+    size = math.prod(shape)
+    from_end = ew.lt(indices, 0)
+    rest = ew.select(from_end, ew.add(indices, size), indices)
+    rest = clip(rest, 0, max(size - 1, 0))
+    out = []
+    for n in reversed(shape):
+        out.append(remainder(rest, n))
+        rest = floor_divide(rest, n)
+    return tuple(out[::-1])
+
+
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C") -> Array:
+    """The flat index in an array of shape `dims` of the elements at one index for each axis.
+
+    `mode` is 'clip', 'wrap', or 'raise', for which the indices must be known values.
+    """
+    dims = shape_of("ravel_multi_index", dims)
+    if len(multi_index) != len(dims):
+        raise ValueError(f"ravel_multi_index expects {len(dims)} index arrays for the shape {dims}, got {len(multi_index)}")
+    if mode == "raise":
+        known = [concrete("ravel_multi_index", "an index (with mode='raise')", x) for x in multi_index]
+        return as_array(np.ravel_multi_index(known, dims, order=order)) if known else as_array(0)
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', got {mode!r}")
+    pairs = list(zip(multi_index, dims, strict=True))
+    flat = 0
+    for index, n in pairs if order == "C" else reversed(pairs):
+        bounded = clip(index, 0, n - 1) if mode == "clip" else remainder(index, n)
+        flat = add(multiply(flat, n), bounded)
+    return as_array(flat)

@@ -1,0 +1,96 @@
+"""What a ufunc is: a kernel on operands of one type, under a function that brings any operands to it.
+
+    unary(name, kernel, doc)  : Ufunc of one operand
+    binary(name, kernel, doc) : Ufunc of two operands
+
+A kernel is a primitive, or a function written with primitives (a composite); composites run as one program when nothing
+is being traced, and get operands of full shape. The usual cases (two arrays of one type, an array and a Python number)
+reach the primitive without a detour.
+"""
+
+from __future__ import annotations
+
+from funcml import dtypes
+from funcml.core.ir import Primitive
+from funcml.core.tracing import aval_of, bind
+from funcml.core.values import Array
+from funcml.lowering.execute import fused
+from funcml.numpy.promotion import PYTHON_SCALARS, literal, match_scalar, operand, promote, spread, to_inexact
+from funcml.primitives.axes import broadcast_in_dim
+
+__all__ = ["binary", "fill", "unary"]
+
+_INEXACT = frozenset((*dtypes.FLOATS, *dtypes.COMPLEX))
+_ALL = frozenset((dtypes.bool_, *dtypes.NUMERIC))
+
+
+def _named(function, name: str, doc: str):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "funcml.numpy"
+    function.__doc__ = doc
+    return function
+
+
+def fill(x, value):
+    """An array of `value` with the type of `x`."""
+    aval = aval_of(x)
+    return broadcast_in_dim(literal(value, aval.dtype), aval.shape)
+
+
+def unary(name: str, kernel, doc: str, *, inexact: bool = False):
+    """The ufunc of one operand; with `inexact`, integers and bool become floats first."""
+    direct_dtypes = (_INEXACT if inexact else _ALL) if isinstance(kernel, Primitive) else frozenset()
+
+    def whole(x):
+        return kernel(to_inexact(name, x) if inexact else operand(name, x))
+
+    whole = fused(_named(whole, name, doc))
+
+    def ufunc(x, /):
+        if isinstance(x, Array) and x.aval.dtype in direct_dtypes:
+            return bind(kernel, (x,))
+        return whole(operand(name, x))
+
+    return _named(ufunc, name, doc)
+
+
+def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexact: bool = False):
+    """The ufunc of two operands; `on_bool` and `on_complex` are the kernels for these, where they differ."""
+    is_primitive = isinstance(kernel, Primitive)
+    special = {dtypes.bool_: on_bool} if on_bool is not None else {}
+    if on_complex is not None:
+        special.update(dict.fromkeys(dtypes.COMPLEX, on_complex))
+    direct_dtypes = (_INEXACT if inexact else _ALL).difference(special) if is_primitive else frozenset()
+
+    def whole(x, y):
+        x, y = promote(name, x, y, inexact=inexact)
+        chosen = special.get(aval_of(x).dtype, kernel)
+        if isinstance(chosen, Primitive):
+            return bind(chosen, (x, y))
+        shape = aval_of(x).shape or aval_of(y).shape
+        return chosen(spread(x, shape), spread(y, shape))
+
+    whole = fused(_named(whole, name, doc))
+
+    def ufunc(x, y, /):
+        if isinstance(x, Array):
+            aval = x.aval
+            if isinstance(y, Array):
+                if y.aval is aval and aval.dtype in direct_dtypes:
+                    return bind(kernel, (x, y))
+            elif type(y) in PYTHON_SCALARS:
+                scalar = match_scalar(aval, y)
+                if scalar is not None:
+                    if aval.dtype in direct_dtypes:
+                        return bind(kernel, (x, scalar))
+                    y = scalar
+        elif isinstance(y, Array) and type(x) in PYTHON_SCALARS:
+            aval = y.aval
+            scalar = match_scalar(aval, x)
+            if scalar is not None:
+                if aval.dtype in direct_dtypes:
+                    return bind(kernel, (scalar, y))
+                x = scalar
+        return whole(operand(name, x), operand(name, y))
+
+    return _named(ufunc, name, doc)

@@ -1,0 +1,282 @@
+"""`custom_jvp`: a function with a forward derivative rule of its own.
+
+    f = custom_jvp(f);  f.defjvp(rule)        rule(primals, tangents) -> (f(primals), tangent)
+
+A call leaves one equation, `custom_jvp_call[jaxpr, rule]`. Until it is differentiated it is a call of `jaxpr`; the jvp pass runs
+the rule in its place, so derivatives of every order and in both modes come from the rule.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from funcml import tree
+from funcml.core.check import checked
+from funcml.core.ir import Jaxpr, intern
+from funcml.core.linear import Zero
+from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
+from funcml.primitives.axes import moveaxis
+from funcml.primitives.batching import spread_at_front
+from funcml.primitives.elementwise import add_any
+from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.transforms.call import Call, call_p
+from funcml.transforms.custom_rules import (
+    Constant,
+    SplitArguments,
+    check_leaves,
+    closes_over_tracers,
+    recording,
+    rule_argument,
+)
+from funcml.transforms.vmap import evaluate_vmap, vmap_jaxpr
+
+__all__ = ["custom_jvp", "custom_jvp_call_p"]
+
+
+class custom_jvp:
+    """A function whose derivative is given by `defjvp`.
+
+    `nondiff_argnums` are arguments that the rule takes first, as they are, and that are not differentiated. With a rule
+    `rule(*nondiff, primals, tangents) -> (primal_out, tangent_out)`; `tangent_out` must be linear in `tangents`.
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> @funcml.custom_jvp
+    ... def f(x):
+    ...     return jnp.sin(x)
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return f(x), 10.0 * t
+    >>> float(funcml.grad(f)(0.0))
+    10.0
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        self.jvp: Callable | None = None
+        self.symbolic_zeros = False
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Sets the rule; with `symbolic_zeros`, tangents that are zero arrive as `Zero` objects instead of arrays."""
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Sets one rule for each argument, `jvp(t, ans, *args) -> contribution`, or None where there is none."""
+        if self.nondiff_argnums:
+            raise TypeError("defjvps cannot be used with nondiff_argnums; use defjvp")
+
+        def rule(primals, tangents):
+            ans = self(*primals)
+            parts = [j(t, ans, *primals) for j, t in zip(jvps, tangents, strict=True) if j is not None]
+            if not parts:
+                return ans, tree.map(lambda y: instantiate(Zero(tangent_aval(aval_of(y)))), ans)
+            return ans, functools.reduce(lambda a, b: tree.map(add_any, a, b), parts)
+
+        self.defjvp(rule)
+
+    def __call__(self, *args, **kwargs):
+        if self.jvp is None:
+            raise AttributeError(f"custom_jvp: {self._name} has no rule; give it one with `{self._name}.defjvp(rule)`")
+        if current_frame() is None:
+            return self.fun(*args, **kwargs)
+        call = SplitArguments(self.fun, self.nondiff_argnums, args, kwargs, f"custom_jvp of {self._name}")
+        avals = [aval_of(x) for x in call.leaves]
+        out_tree: list = []
+
+        def primal(*leaves):
+            outs, treedef = tree.flatten(self.fun(*call.merged(leaves)))
+            out_tree.append(treedef)
+            return outs
+
+        jaxpr, captured = trace(primal, avals, f"custom_jvp of {self._name}", call.leaves)
+        jaxpr = intern(checked(jaxpr))
+        rule: Any = UserJvp(
+            self, self.jvp, call.treedef, out_tree[0], tuple(map(Constant, call.nondiff)), jaxpr.out_avals
+        )
+        rule_captured: list = []
+        if not recording.is_on(self) and closes_over_tracers(self.jvp, *call.nondiff, call.nondiff):
+            with recording(self):
+                rule, rule_captured = record_rule(rule, avals)
+        operands = [*captured, *rule_captured, *call.leaves]
+        params = {
+            "jaxpr": jaxpr,
+            "name": self._name,
+            "rule": rule,
+            "consts": (len(captured), len(rule_captured)),
+        }
+        return tree.unflatten(out_tree[0], bind(custom_jvp_call_p, operands, params))
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+
+class UserJvp(NamedTuple):
+    """A user's rule for one call, on flat values: run in the frame of whoever asks."""
+
+    owner: Any
+    jvp: Callable
+    in_treedef: Any
+    out_treedef: Any
+    nondiff: tuple[Constant, ...]
+    out_avals: tuple
+
+    def __call__(self, consts, primals, tangents) -> tuple[list, list]:
+        """(rule consts, primals, tangents) -> (outputs, their tangents); tangents may be Zero."""
+        given = tangents if self.owner.symbolic_zeros else [rule_argument(t) for t in tangents]
+        result = self.jvp(
+            *[c.value for c in self.nondiff],
+            tree.unflatten(self.in_treedef, primals),
+            tree.unflatten(self.in_treedef, given),
+        )
+        name = f"custom_jvp rule of {self.owner._name}"
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(f"{name} must return a pair (primal_out, tangent_out), got {result!r}")
+        outs = check_leaves(result[0], self.out_avals, self.out_treedef, f"the primal output of the {name}", "the function's output")
+        tangent_avals = [tangent_aval(a) for a in self.out_avals]
+        out_tangents = check_leaves(
+            result[1], tangent_avals, self.out_treedef, f"the tangent output of the {name}", "the function's output"
+        )
+        return [instantiate(x) for x in outs], out_tangents
+
+
+class RecordedJvp(NamedTuple):
+    """A rule recorded as a program: (rule consts, primals, tangents) -> (outputs, tangents with `has_tangent`)."""
+
+    jaxpr: Jaxpr
+    has_tangent: tuple[bool, ...]
+    out_avals: tuple
+
+    def __call__(self, consts, primals, tangents):
+        outs = eval_jaxpr(self.jaxpr, [*consts, *primals, *map(instantiate, _moving(tangents))])
+        n = len(self.out_avals)
+        rest = iter(outs[n:])
+        found = [
+            next(rest) if has else Zero(tangent_aval(a)) for a, has in zip(self.out_avals, self.has_tangent, strict=True)
+        ]
+        return outs[:n], found
+
+
+def _moving(tangents) -> list:
+    return [t for t in tangents if not _is_float0(t)]
+
+
+def _is_float0(t) -> bool:
+    return type(t) is Zero and t.aval.dtype.names == ("float0",)
+
+
+def record_rule(rule, avals) -> tuple[RecordedJvp, list]:
+    """The rule traced for these input types, and the values it closes over."""
+    tangent_avals = [tangent_aval(a) for a in avals]
+    moving = [a for a in tangent_avals if a.dtype.names != ("float0",)]
+    has_tangent: list[bool] = []
+
+    def run(*values):
+        rest = iter(values[len(avals) :])
+        tangents = [Zero(a) if a.dtype.names == ("float0",) else next(rest) for a in tangent_avals]
+        outs, out_tangents = rule((), values[: len(avals)], tangents)
+        has_tangent.extend(type(t) is not Zero for t in out_tangents)
+        return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
+
+    jaxpr, captured = trace(run, [*avals, *moving], "a custom_jvp rule")
+    return RecordedJvp(intern(checked(jaxpr)), tuple(has_tangent), rule.out_avals), captured
+
+
+class BatchedJvp(NamedTuple):
+    """The rule of a batch: the rule of one example, vectorised. `dims` are of (rule consts, primals)."""
+
+    rule: Any
+    axis: Any
+    dims: tuple
+    out_dims: tuple
+    consts: int
+    out_avals: tuple
+
+    def __call__(self, consts, primals, tangents):
+        values, dims, kinds = [*consts, *primals], list(self.dims), []
+        for t, d in zip(tangents, self.dims[self.consts :], strict=True):
+            kinds.append(None if type(t) is not Zero else Zero(_without(t.aval, d)))
+            if type(t) is not Zero:
+                values.append(t)
+                dims.append(d)
+        n, m = self.consts, self.consts + len(primals)
+        has_tangent: list[bool] = []
+
+        def example(*xs):
+            rest = iter(xs[m:])
+            ts = [k if k is not None else next(rest) for k in kinds]
+            outs, out_tangents = self.rule(xs[:n], xs[n:m], ts)
+            has_tangent.extend(type(t) is not Zero for t in out_tangents)
+            return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
+
+        avals = [_without(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
+        jaxpr, captured = trace(example, avals, "a batched custom_jvp rule")
+        outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
+        wanted = [*self.out_dims, *[d for d, has in zip(self.out_dims, has_tangent, strict=True) if has]]
+        outs = [_at(self.axis, x, d, w) for x, d, w in zip(outs, found, wanted, strict=True)]
+        k = len(self.out_dims)
+        rest = iter(outs[k:])
+        return outs[:k], [
+            next(rest) if has else Zero(tangent_aval(a)) for a, has in zip(self.out_avals, has_tangent, strict=True)
+        ]
+
+
+def _without(aval, dim):
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
+
+
+def _at(axis, x, dim, wanted):
+    """`x` with its mapped axis moved to `wanted`; made where there is none."""
+    return x if wanted is None and dim is None else moveaxis(spread_at_front(axis, x, dim), 0, wanted or 0)
+
+
+class CustomJvpCall(Call):
+    """custom_jvp_call[jaxpr, rule] (primal consts..., rule consts..., inputs...)."""
+
+    def type_rule(self, *avals, jaxpr, name, rule, consts):
+        return jaxpr.out_avals
+
+    def primal_operands(self, operands, consts):
+        """The operands of `jaxpr`: all but the consts of the rule."""
+        n, m = consts
+        return [*operands[:n], *operands[n + m :]]
+
+    def jvp_rule(self, primals, tangents, *, jaxpr, name, rule, consts):
+        n, m = consts
+        if any(type(t) is not Zero for t in tangents[: n + m]):
+            raise TypeError(
+                f"{name} has a custom_jvp rule and closes over a value with respect to which it is differentiated. The rule says "
+                "nothing of that derivative: make the value an argument of the function."
+            )
+        if all(type(t) is Zero for t in tangents):
+            outs = bind(self, primals, {"jaxpr": jaxpr, "name": name, "rule": rule, "consts": consts})
+            return outs, [Zero(tangent_aval(aval_of(x))) for x in outs]
+        return rule(primals[n : n + m], primals[n + m :], tangents[n + m :])
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, name, rule, consts):
+        n, m = consts
+        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(self.primal_operands(dims, consts)))
+        batched = BatchedJvp(rule, axis, tuple(dims[n:]), out_dims, m, new.out_avals)
+        params = {"jaxpr": new, "name": name, "rule": batched, "consts": (len(captured) + n, m)}
+        return bind(self, [*captured, *operands], params), out_dims
+
+    def transpose_rule(self, cts, *operands, masks, jaxpr, name, rule, consts):
+        n, m = consts
+        primal = self.primal_operands(operands, consts)
+        cts_in, masks_in = call_p.transpose_rule(cts, *primal, masks=masks, jaxpr=jaxpr, name=name)
+        none = [None] * m
+        return [*cts_in[:n], *none, *cts_in[n:]], [*masks_in[:n], *none, *masks_in[n:]]
+
+
+custom_jvp_call_p = CustomJvpCall("custom_jvp_call")
+custom_jvp_call_p.holds_jaxpr = False
+

@@ -1,0 +1,401 @@
+"""`custom_vjp`: a function with a reverse derivative rule of its own.
+
+    f = custom_vjp(f);  f.defvjp(fwd, bwd)        fwd(x) -> (f(x), residuals);  bwd(residuals, ct) -> cotangents of x
+
+A call leaves `custom_vjp_call[jaxpr, rule]`. The jvp pass replaces it by what `fwd` records, and by one linear equation,
+`pullback[jaxpr] (residuals, tangents)`, whose `jaxpr` is what `bwd` records: residuals, cotangents -> cotangents. Its transpose is
+that program. Where the linear equation itself has to be computed (forward mode) it is the transpose of that program: so forward
+mode, and derivatives of any order, go through a custom_vjp whose `bwd` is linear in the cotangent.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from funcml import dtypes, tree
+from funcml.core.check import checked
+from funcml.core.errors import MissingRuleError
+from funcml.core.ir import Jaxpr, Primitive, intern
+from funcml.core.linear import Zero, is_undefined
+from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
+from funcml.primitives.axes import moveaxis, reduce_sum
+from funcml.primitives.batching import spread_at_front
+from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.transforms.call import Call, call_p
+from funcml.transforms.custom_rules import (
+    Constant,
+    SplitArguments,
+    check_leaves,
+    closes_over_tracers,
+    recording,
+    rule_argument,
+)
+from funcml.transforms.jvp import evaluate_jvp
+from funcml.transforms.transpose import transpose_jaxpr
+from funcml.transforms.vmap import batched_aval, evaluate_vmap, vmap_jaxpr
+
+__all__ = ["custom_vjp", "custom_vjp_call_p", "pullback_p"]
+
+
+class custom_vjp:
+    """A function whose derivative is given by `defvjp`.
+
+    `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, cotangent) -> a tuple of cotangents`, one for each
+    argument that is not in `nondiff_argnums` (None for zero).
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> @funcml.custom_vjp
+    ... def f(x):
+    ...     return jnp.sin(x)
+    >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (10.0 * ct,))
+    >>> float(funcml.grad(f)(0.0))
+    10.0
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Sets the rule. `optimize_remat` is accepted for compatibility: unused residuals are always dropped."""
+        if symbolic_zeros:
+            raise TypeError(f"custom_vjp of {self._name}: symbolic_zeros is not supported by defvjp; test for zeros in the rule")
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args, **kwargs):
+        if self.fwd is None:
+            raise AttributeError(f"custom_vjp: {self._name} has no rule; give it one with `{self._name}.defvjp(fwd, bwd)`")
+        if current_frame() is None:
+            return self.fun(*args, **kwargs)
+        call = SplitArguments(self.fun, self.nondiff_argnums, args, kwargs, f"custom_vjp of {self._name}")
+        avals = [aval_of(x) for x in call.leaves]
+        out_tree: list = []
+
+        def primal(*leaves):
+            outs, treedef = tree.flatten(self.fun(*call.merged(leaves)))
+            out_tree.append(treedef)
+            return outs
+
+        jaxpr, captured = trace(primal, avals, f"custom_vjp of {self._name}", call.leaves)
+        jaxpr = intern(checked(jaxpr))
+        rule: Any = UserVjp(
+            self,
+            self.fwd,
+            self.bwd,
+            call.treedef,
+            out_tree[0],
+            call.nondiff_at,
+            tuple(map(Constant, call.nondiff)),
+            tuple(avals),
+            jaxpr.out_avals,
+        )
+        rule_captured: list = []
+        if not recording.is_on(self) and closes_over_tracers(self.fwd, self.bwd, call.nondiff):
+            with recording(self):
+                rule, rule_captured = record_rule(rule, avals)
+        params = {"jaxpr": jaxpr, "name": self._name, "rule": rule, "consts": (len(captured), len(rule_captured))}
+        outs = bind(custom_vjp_call_p, [*captured, *rule_captured, *call.leaves], params)
+        return tree.unflatten(out_tree[0], outs)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+
+# ---- rules on flat values ------------------------------------------------------------------------------------------
+#
+#   forward  (consts, primals)                  -> outputs, residuals, context
+#   backward (consts, context, residuals, cts)  -> cotangents of the primals (a value or Zero)
+
+
+class UserVjp(NamedTuple):
+    """A user's rule for one call: run in the frame of whoever asks."""
+
+    owner: Any
+    fwd: Callable
+    bwd: Callable
+    in_treedef: Any
+    out_treedef: Any
+    nondiff_at: tuple[int, ...]
+    nondiff: tuple[Constant, ...]
+    in_avals: tuple
+    out_avals: tuple
+
+    def forward(self, consts, primals):
+        """Runs `fwd`; the context is the tree of the residuals."""
+        args = list(tree.unflatten(self.in_treedef, primals))
+        for i, c in zip(self.nondiff_at, self.nondiff, strict=True):
+            args.insert(i, c.value)
+        result = self.fwd(*args)
+        name = f"custom_vjp fwd rule of {self.owner._name}"
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(f"the {name} must return a pair (output, residuals), got {result!r}")
+        outs = check_leaves(result[0], self.out_avals, self.out_treedef, f"the output of the {name}", "the function's output")
+        residuals, treedef = tree.flatten(result[1])
+        return [instantiate(x) for x in outs], residuals, treedef
+
+    def backward(self, consts, context, residuals, cts):
+        """Runs `bwd`."""
+        result = self.bwd(
+            *[c.value for c in self.nondiff],
+            tree.unflatten(context, residuals),
+            tree.unflatten(self.out_treedef, [rule_argument(ct) for ct in cts]),
+        )
+        name = f"custom_vjp bwd rule of {self.owner._name}"
+        count = len(tree.treedef_children(self.in_treedef))
+        if not isinstance(result, tuple | list) or len(result) != count:
+            got = f"a tuple of {len(result)}" if isinstance(result, tuple | list) else f"{result!r}"
+            raise TypeError(f"the {name} must return a tuple of {count} cotangents, one for each argument, got {got}")
+        children = tree.treedef_children(self.in_treedef)
+        avals = iter(map(tangent_aval, self.in_avals))
+        found: list = []
+        for i, (ct, child) in enumerate(zip(result, children, strict=True)):
+            expected = [next(avals) for _ in range(child.num_leaves)]
+            if ct is None:
+                found += map(Zero, expected)
+            else:
+                found += check_leaves(ct, expected, child, f"cotangent {i} of the {name}", f"argument {i}")
+        return found
+
+
+class RecordedVjp(NamedTuple):
+    """A rule recorded as two programs: (consts, primals) -> (outputs, residuals), (consts, residuals, cts) -> cotangents."""
+
+    fwd: Jaxpr
+    bwd: Jaxpr
+    fwd_consts: int
+    has_ct: tuple[bool, ...]
+    in_avals: tuple
+    out_avals: tuple
+
+    def forward(self, consts, primals):
+        """Evaluates the first program."""
+        outs = eval_jaxpr(self.fwd, [*consts[: self.fwd_consts], *primals])
+        n = len(self.out_avals)
+        return outs[:n], outs[n:], None
+
+    def backward(self, consts, context, residuals, cts):
+        """Evaluates the second program."""
+        given = [instantiate(ct) for ct in cts if not _no_derivative(ct)]
+        rest = iter(eval_jaxpr(self.bwd, [*consts[self.fwd_consts :], *residuals, *given]))
+        return [next(rest) if has else Zero(tangent_aval(a)) for a, has in zip(self.in_avals, self.has_ct, strict=True)]
+
+
+def _no_derivative(x) -> bool:
+    return type(x) is Zero and x.aval.dtype == dtypes.float0
+
+
+def record_rule(rule: UserVjp, avals) -> tuple[RecordedVjp, list]:
+    """The rule traced for these input types, and the values it closes over."""
+    contexts: list = []
+
+    def forward(*primals):
+        outs, residuals, context = rule.forward((), primals)
+        contexts.append(context)
+        return [*outs, *residuals]
+
+    fwd, fwd_captured = trace(forward, avals, "a custom_vjp fwd rule")
+    residual_avals = fwd.out_avals[len(rule.out_avals) :]
+    bwd, bwd_captured, has_ct = record_backward(rule, (), contexts[0], residual_avals)
+    recorded = RecordedVjp(
+        intern(checked(fwd)), bwd, len(fwd_captured), has_ct, tuple(avals), tuple(rule.out_avals)
+    )
+    return recorded, [*fwd_captured, *bwd_captured]
+
+
+def record_backward(rule, const_avals, context, residual_avals) -> tuple[Jaxpr, list, tuple[bool, ...]]:
+    """`rule.backward` as a program.
+
+    in:  captured..., rule consts..., residuals..., cotangents of the outputs that have a derivative...
+    out: cotangents of the inputs for which the third result is true...
+    """
+    ct_avals = [tangent_aval(a) for a in rule.out_avals]
+    n, m = len(const_avals), len(const_avals) + len(residual_avals)
+    has_ct: list[bool] = []
+
+    def backward(*values):
+        rest = iter(values[m:])
+        cts = [Zero(a) if a.dtype == dtypes.float0 else next(rest) for a in ct_avals]
+        found = rule.backward(values[:n], context, values[n:m], cts)
+        has_ct.extend(type(ct) is not Zero for ct in found)
+        return [ct for ct in found if type(ct) is not Zero]
+
+    given = [a for a in ct_avals if a.dtype != dtypes.float0]
+    jaxpr, captured = trace(backward, [*const_avals, *residual_avals, *given], "a custom_vjp bwd rule")
+    return intern(checked(jaxpr)), captured, tuple(has_ct)
+
+
+class BatchedVjp(NamedTuple):
+    """The rule of a batch: the rule of one example, vectorised. `dims` are of (rule consts, primals)."""
+
+    rule: Any
+    axis: Any
+    dims: tuple
+    out_dims: tuple
+    consts: int
+    in_avals: tuple
+    out_avals: tuple
+
+    def forward(self, consts, primals):
+        """`rule.forward` of each example; the context tells where the residuals have the mapped axis."""
+        n = self.consts
+        contexts: list = []
+
+        def example(*xs):
+            outs, residuals, context = self.rule.forward(xs[:n], xs[n:])
+            contexts.append(context)
+            return [*outs, *residuals]
+
+        values = [*consts, *primals]
+        avals = [_without(aval_of(x), d) for x, d in zip(values, self.dims, strict=True)]
+        jaxpr, captured = trace(example, avals, "a batched custom_vjp fwd rule")
+        outs, dims = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *self.dims])
+        k = len(self.out_dims)
+        placed = [_at(self.axis, x, d, w) for x, d, w in zip(outs[:k], dims[:k], self.out_dims, strict=True)]
+        return placed, outs[k:], (contexts[0], tuple(dims[k:]))
+
+    def backward(self, consts, context, residuals, cts):
+        """`rule.backward` of each example; cotangents of an input that the examples share are summed."""
+        inner_context, residual_dims = context
+        n, m = len(consts), len(consts) + len(residuals)
+        kinds = [Zero(_without(ct.aval, d)) if type(ct) is Zero else None for ct, d in zip(cts, self.out_dims, strict=True)]
+        given = [(ct, d) for ct, d in zip(cts, self.out_dims, strict=True) if type(ct) is not Zero]
+        values = [*consts, *residuals, *[ct for ct, _ in given]]
+        dims = [*self.dims[:n], *residual_dims, *[d for _, d in given]]
+        has_ct: list[bool] = []
+
+        def example(*xs):
+            rest = iter(xs[m:])
+            found = self.rule.backward(
+                xs[:n], inner_context, xs[n:m], [k if k is not None else next(rest) for k in kinds]
+            )
+            has_ct.extend(type(ct) is not Zero for ct in found)
+            return [ct for ct in found if type(ct) is not Zero]
+
+        avals = [_without(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
+        jaxpr, captured = trace(example, avals, "a batched custom_vjp bwd rule")
+        outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
+        rest = iter(zip(outs, found, strict=True))
+        return [
+            self._cotangent(*next(rest), wanted) if has else Zero(tangent_aval(a))
+            for a, has, wanted in zip(self.in_avals, has_ct, self.dims[n:], strict=True)
+        ]
+
+    def _cotangent(self, ct, dim, wanted):
+        if wanted is None:
+            return reduce_sum(spread_at_front(self.axis, ct, dim), (0,))
+        return _at(self.axis, ct, dim, wanted)
+
+
+def _without(aval, dim):
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
+
+
+def _at(axis, x, dim, wanted):
+    """`x` with its mapped axis moved to `wanted`; made where there is none."""
+    return x if wanted is None and dim is None else moveaxis(spread_at_front(axis, x, dim), 0, wanted or 0)
+
+
+# ---- the primitives -------------------------------------------------------------------------------------------------
+
+
+class CustomVjpCall(Call):
+    """custom_vjp_call[jaxpr, rule] (primal consts..., rule consts..., inputs...)."""
+
+    holds_jaxpr = False
+
+    def type_rule(self, *avals, jaxpr, name, rule, consts):
+        return jaxpr.out_avals
+
+    def primal_operands(self, operands, consts):
+        """The operands of `jaxpr`: all but the consts of the rule."""
+        n, m = consts
+        return [*operands[:n], *operands[n + m :]]
+
+    def jvp_rule(self, primals, tangents, *, jaxpr, name, rule, consts):
+        n, m = consts
+        if any(type(t) is not Zero for t in tangents[: n + m]):
+            raise TypeError(
+                f"{name} has a custom_vjp rule and closes over a value with respect to which it is differentiated. The rule says "
+                "nothing of that derivative: make the value an argument of the function."
+            )
+        if all(type(t) is Zero for t in tangents):
+            outs = bind(self, primals, {"jaxpr": jaxpr, "name": name, "rule": rule, "consts": consts})
+            return outs, [Zero(tangent_aval(aval_of(x))) for x in outs]
+        rule_consts = primals[n : n + m]
+        outs, residuals, context = rule.forward(rule_consts, primals[n + m :])
+        bwd, captured, has_ct = record_backward(
+            rule, [aval_of(c) for c in rule_consts], context, [aval_of(r) for r in residuals]
+        )
+        moving = [instantiate(t) for t, has in zip(tangents[n + m :], has_ct, strict=True) if has]
+        consts_of_bwd = [*captured, *rule_consts, *residuals]
+        found = iter(
+            bind(pullback_p, [*consts_of_bwd, *moving], {"jaxpr": bwd, "name": name, "residuals": len(consts_of_bwd)})
+        )
+        tangent_avals = [tangent_aval(aval_of(x)) for x in outs]
+        return outs, [Zero(a) if a.dtype == dtypes.float0 else next(found) for a in tangent_avals]
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, name, rule, consts):
+        n, m = consts
+        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(self.primal_operands(dims, consts)))
+        in_avals = [batched_aval(a, axis, d) for a, d in zip(rule.in_avals, dims[n + m :], strict=True)]
+        batched = BatchedVjp(rule, axis, tuple(dims[n:]), out_dims, m, tuple(in_avals), new.out_avals)
+        params = {"jaxpr": new, "name": name, "rule": batched, "consts": (len(captured) + n, m)}
+        return bind(self, [*captured, *operands], params), out_dims
+
+    def transpose_rule(self, cts, *operands, masks, jaxpr, name, rule, consts):
+        n, m = consts
+        primal = self.primal_operands(operands, consts)
+        cts_in, masks_in = call_p.transpose_rule(cts, *primal, masks=masks, jaxpr=jaxpr, name=name)
+        none = [None] * m
+        return [*cts_in[:n], *none, *cts_in[n:]], [*masks_in[:n], *none, *masks_in[n:]]
+
+
+class Pullback(Primitive):
+    """pullback[jaxpr] (residuals..., tangents...): the linear function whose transpose is `jaxpr`.
+
+    jaxpr: (residuals..., cotangents of the results...) -> cotangents of the tangents.
+    """
+
+    multiple_results = True
+
+    def type_rule(self, *avals, jaxpr, name, residuals):
+        return tuple([v.aval for v in jaxpr.invars[residuals:]])
+
+    def forward_jaxpr(self, jaxpr: Jaxpr, name: str, residuals: int) -> Jaxpr:
+        """The program that computes this equation: the transpose of `jaxpr` in its cotangents."""
+        linear = (False,) * residuals + (True,) * (len(jaxpr.invars) - residuals)
+        try:
+            new, captured, _ = transpose_jaxpr(jaxpr, linear, (True,) * len(jaxpr.outs), None, True)
+        except MissingRuleError as error:
+            raise TypeError(
+                f"forward mode through {name} needs the transpose of its custom_vjp bwd rule, but that is not linear in the "
+                f"cotangent ({error}). Use reverse mode only, or give {name} a custom_jvp rule."
+            ) from error
+        assert not captured
+        return new
+
+    def jvp_rule(self, primals, tangents, *, jaxpr, name, residuals):
+        return evaluate_jvp(self.forward_jaxpr(jaxpr, name, residuals), primals, tangents)
+
+    def transpose_rule(self, cts, *operands, jaxpr, name, residuals):
+        if any(is_undefined(x) for x in operands[:residuals]):
+            raise self.missing("transpose_rule", "transposition in the residuals of a custom_vjp rule")
+        given = [instantiate(ct) for ct in cts]
+        found = eval_jaxpr(jaxpr, [*operands[:residuals], *given])
+        return [*[None] * residuals, *found]
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, name, residuals):
+        return evaluate_vmap(self.forward_jaxpr(jaxpr, name, residuals), axis, operands, dims)
+
+
+custom_vjp_call_p = CustomVjpCall("custom_vjp_call")
+pullback_p = Pullback("pullback")
