@@ -456,7 +456,7 @@ def _distinction(x: Any) -> str | None:
     """What tells apart numbers that are equal: 0.0 and -0.0."""
     if type(x) is float:
         return None if x else str(math.copysign(1.0, x))
-    return str(x) if type(x) is complex else None
+    return str(x) if isinstance(x, complex | np.inexact) else None
 
 
 @functools.lru_cache(maxsize=1024, typed=True)

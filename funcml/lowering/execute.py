@@ -344,7 +344,7 @@ def _fuse(function, args, kwargs, operands, static_at, static_names, device) -> 
     name = getattr(function, "__name__", "fused")
     jaxpr, captured = trace(traced, [x.aval for x in operands], name)
     captured, _ = placed(captured) if captured else ([], None)
-    single = tree.treedef_is_leaf(made[0])
+    single = made[0].num_nodes == 1 and made[0].num_leaves == 1
     return _Fused(Program(jaxpr, device, name), captured, made[0], single)
 
 

@@ -80,6 +80,33 @@ def _program(function, avals):
     return intern(trace(body, avals, function.__name__)[0])
 
 
+def corrected(raw, function):
+    """The rule of a primitive that is `function(x, r)`, where r is what the rule `raw` gives for x."""
+    correct = written(function)
+
+    def rule(emit, eqn, operands):
+        (x,), (out,) = eqn.invars, eqn.outvars
+        name = raw(emit, eqn, operands)
+        return correct(emit, eqn._replace(invars=(x, out)), [*operands, name])
+
+    return rule
+
+
+def with_imag_sign(raw, side: int):
+    """`raw` with the sign of the imaginary part of its result taken from that of its operand, times `side` (1 or -1).
+
+    It tells apart the two sides of a cut along the real axis, -1 + 0i and -1 - 0i, which XLA does not.
+    """
+
+    def imag_sign(z, r):
+        size = ew.abs(ew.imag(r))
+        below = ew.lt_to(ew.imag(z), 0.0)
+        signed = ew.select(below, ew.neg(size), size) if side > 0 else ew.select(below, size, ew.neg(size))
+        return ew.complex(ew.real(r), signed)
+
+    return corrected(raw, imag_sign)
+
+
 def full(value, like):
     """An array of the type of `like` filled with `value`, for lowerings that are written in primitives."""
     aval = aval_of(like)

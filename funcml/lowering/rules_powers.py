@@ -5,10 +5,11 @@ from __future__ import annotations
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_elementwise import same_type
+from funcml.lowering.rules_elementwise import by_kind, same_type, with_imag_sign
 from funcml.primitives import powers
 
-lowers(powers.rsqrt)(same_type("stablehlo.rsqrt"))
+_rsqrt = same_type("stablehlo.rsqrt")
+lowers(powers.rsqrt)(by_kind(dtypes.is_complex, with_imag_sign(_rsqrt, -1), _rsqrt))
 lowers(powers.cbrt)(same_type("stablehlo.cbrt"))
 
 
@@ -21,8 +22,7 @@ def _square(emit, eqn, operands):
 _SUBNORMAL = {dtypes.float32: (23, -149), dtypes.float64: (52, -1074)}
 
 
-@lowers(powers.sqrt)
-def _sqrt(emit, eqn, operands):
+def _real_sqrt(emit, eqn, operands):
     out = eqn.outvars[0].aval
     root = same_type("stablehlo.sqrt")(emit, eqn, operands)
     if emit.platform == "cpu" and out.dtype in _SUBNORMAL:
@@ -31,7 +31,9 @@ def _sqrt(emit, eqn, operands):
 
 
 def _with_subnormals(emit, x, root, aval):
-    """XLA:CPU takes subnormal numbers for 0. Their bits are an integer n, they are n 2^e, and the root is sqrt(2n) 2^((e-1)/2)."""
+    """XLA:CPU takes subnormal numbers for 0. Such a number is n 2^e, where n is its bits as an integer, and its root is
+    sqrt(n) 2^(e/2); for an odd e, sqrt(2n) 2^((e-1)/2).
+    """
     mantissa, exponent = _SUBNORMAL[aval.dtype]
     odd = exponent % 2
     bits = shaped(aval.shape, dtypes.int32 if aval.dtype == dtypes.float32 else dtypes.int64)
@@ -46,6 +48,9 @@ def _with_subnormals(emit, x, root, aval):
     value = emit.op(f"stablehlo.sqrt {value} : {t}")
     value = emit.op(f"stablehlo.multiply {value}, {emit.constant(2.0 ** ((exponent - odd) // 2), aval)} : {t}")
     return emit.op(f"stablehlo.select {subnormal}, {value}, {root} : {mask}, {t}")
+
+
+lowers(powers.sqrt)(by_kind(dtypes.is_complex, with_imag_sign(same_type("stablehlo.sqrt"), 1), _real_sqrt))
 
 
 @lowers(powers.integer_pow_p)

@@ -20,10 +20,17 @@ from funcml.lowering.rules_shaping import slice_text
 from funcml.primitives import reductions as red
 
 _I32 = dtypes.int32
-_TRUE_OR_ONES = lambda dtype: True if dtypes.is_bool(dtype) else (-1 if dtypes.is_signed(dtype) else dtypes.iinfo(dtype).max)
+
+
+
+def _all_ones(dtype):
+    if dtypes.is_bool(dtype):
+        return True
+    return -1 if dtypes.is_signed(dtype) else dtypes.iinfo(dtype).max
+
 
 lowers(red.reduce_prod_p)(reduce_with("multiply", lambda dtype: 1))
-lowers(red.reduce_and_p)(reduce_with("and", _TRUE_OR_ONES))
+lowers(red.reduce_and_p)(reduce_with("and", _all_ones))
 lowers(red.reduce_xor_p)(reduce_with("xor", lambda dtype: False if dtypes.is_bool(dtype) else 0))
 
 
@@ -60,12 +67,15 @@ def compare(emit, direction: str, x: str, y: str, aval) -> str:
     return emit.op(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({t}, {t}) -> {predicate}")
 
 
-def _either(emit, a: str, b: str, operation: str = "or") -> str:
+def truth(emit, operation: str, a: str, b: str) -> str:
+    """`a operation b` for two scalar bools: "and", "or"."""
     return emit.op(f"stablehlo.{operation} {a}, {b} : tensor<i1>")
 
 
-def _select(emit, predicate: str, x: str, y: str, aval) -> str:
-    return emit.op(f"stablehlo.select {predicate}, {x}, {y} : tensor<i1>, {tensor_type(aval)}")
+def select(emit, predicate: str, x: str, y: str, aval) -> str:
+    """`x` where `predicate`, else `y`; all of the shape of `aval`."""
+    which = tensor_type(aval.update(dtype=dtypes.bool_, weak_type=False))
+    return emit.op(f"stablehlo.select {predicate}, {x}, {y} : {which}, {tensor_type(aval)}")
 
 
 def _extreme(operation: str, direction: str, unit):
@@ -90,9 +100,9 @@ def _complex_extreme(emit, eqn, operands, direction, unit):
         re, im = ([emit.op(f"stablehlo.{name} {v} : ({c}) -> {f}") for v in ("%x", "%y")] for name in ("real", "imag"))
         ahead = compare(emit, direction, *re, part)
         tied = compare(emit, "EQ", *re, part)
-        ahead = _either(emit, ahead, _either(emit, tied, compare(emit, direction, *im, part), "and"))
+        ahead = truth(emit, "or", ahead, truth(emit, "and", tied, compare(emit, direction, *im, part)))
         is_nan = compare(emit, "NE", "%x", "%x", scalar)
-        chosen = _select(emit, _either(emit, ahead, is_nan), "%x", "%y", scalar)
+        chosen = select(emit, truth(emit, "or", ahead, is_nan), "%x", "%y", scalar)
         emit.lines.append(f"stablehlo.return {chosen} : {c}")
 
     return emit.op(
@@ -121,12 +131,12 @@ def _arg_extreme(direction: str, unit):
             if dtypes.is_float(value.dtype):
                 x_nan = compare(emit, "NE", "%x", "%x", value)
                 y_nan = compare(emit, "NE", "%y", "%y", value)
-                wins = _either(emit, wins, x_nan)
-                tied = _either(emit, tied, _either(emit, x_nan, y_nan, "and"))
-                wins = _either(emit, wins, emit.op(f"stablehlo.not {tied} : tensor<i1>"), "and")
+                tied = truth(emit, "or", tied, truth(emit, "and", x_nan, y_nan))
+                only_x_nan = truth(emit, "and", x_nan, emit.op(f"stablehlo.not {y_nan} : tensor<i1>"))
+                wins = truth(emit, "or", wins, only_x_nan)
             before = compare(emit, "LT", "%xi", "%yi", index)
-            wins = _either(emit, wins, _either(emit, tied, before, "and"))
-            pair = _select(emit, wins, "%x", "%y", value), _select(emit, wins, "%xi", "%yi", index)
+            wins = truth(emit, "or", wins, truth(emit, "and", tied, before))
+            pair = select(emit, wins, "%x", "%y", value), select(emit, wins, "%xi", "%yi", index)
             emit.lines.append(f"stablehlo.return {', '.join(pair)} : {v}, {i}")
 
         starts = emit.constant(unit(x.aval.dtype), value), emit.constant(0, index)
@@ -288,9 +298,8 @@ def _logaddexp(emit, earlier, later, aval):
     high, low = (emit.op(f"stablehlo.{name} {x}, {y} : {t}") for name in ("maximum", "minimum"))
     gap = emit.op(f"stablehlo.exponential {emit.op(f'stablehlo.subtract {low}, {high} : {t}')} : {t}")
     total = emit.op(f"stablehlo.add {high}, {emit.op(f'stablehlo.log_plus_one {gap} : {t}')} : {t}")
-    predicate = tensor_type(aval.update(dtype=dtypes.bool_))
-    finite = emit.op(f"stablehlo.is_finite {high} : ({t}) -> {predicate}")
-    return [emit.op(f"stablehlo.select {finite}, {total}, {high} : {predicate}, {t}")]
+    finite = emit.op(f"stablehlo.is_finite {high} : ({t}) -> {tensor_type(aval.update(dtype=dtypes.bool_))}")
+    return [select(emit, finite, total, high, aval)]
 
 
 lowers(red.cumsum_p)(_running(_by("add")))

@@ -6,11 +6,10 @@ series. At negative x only the absolute error is small near their zeros, as in m
 
 from __future__ import annotations
 
-from funcml.core.ir import Eqn
 from funcml.core.tracing import aval_of
 from funcml.lowering import series
 from funcml.lowering.emit import lowers
-from funcml.lowering.rules_elementwise import chlo, full, written
+from funcml.lowering.rules_elementwise import chlo, corrected, full, written
 from funcml.primitives import elementwise as ew
 from funcml.primitives import special
 from funcml.primitives.powers import rsqrt
@@ -20,18 +19,6 @@ for _primitive in (
     special.erf, special.erfc, special.erf_inv, special.polygamma, special.zeta, special.bessel_i1e,
 ):
     lowers(_primitive)(chlo(f"chlo.{_primitive.name}"))
-
-
-def _corrected(operation: str, correction):
-    """The rule of a CHLO operation of which `correction(x, what CHLO gives)` is the final result."""
-    correct = written(correction)
-
-    def rule(emit, eqn, operands):
-        raw = chlo(operation)(emit, eqn, operands)
-        return correct(emit, Eqn(eqn.primitive, (eqn.invars[0], eqn.outvars[0]), eqn.outvars, {}, None), [*operands, raw])
-
-    return rule
-
 
 
 def _lgamma(x, elsewhere):
@@ -54,15 +41,18 @@ def _lgamma(x, elsewhere):
 
 
 def _digamma(x, elsewhere):
-    """Around its zero x0 in (1, 2), the Taylor series in x - x0; x0 in two parts, so that the difference is exact."""
-    high, low = series.DIGAMMA_ZERO[aval_of(x).dtype]
-    d = ew.sub(ew.sub(x, high), low)
-    near = ew.mul(d, series.polynomial(series.DIGAMMA_AT_ZERO, d, 0.25))
-    return ew.select(ew.lt(ew.abs(d), 0.25), near, elsewhere)
+    """Around its zero in (1, 2), the Taylor series at x0, the float next to the zero: x - x0 is exact there. The pole
+    at 0 has the sign of -1 / x.
+    """
+    x0, at_x0 = series.DIGAMMA_ZERO[aval_of(x).dtype]
+    d = ew.sub(x, x0)
+    near = ew.add(ew.mul(d, series.polynomial(series.DIGAMMA_AT_ZERO, d, 0.25)), at_x0)
+    with_zero = ew.select(ew.lt(ew.abs(d), 0.25), near, elsewhere)
+    return ew.select(ew.eq(x, 0.0), ew.div(-1.0, x), with_zero)
 
 
-lowers(special.lgamma)(_corrected("chlo.lgamma", _lgamma))
-lowers(special.digamma)(_corrected("chlo.digamma", _digamma))
+lowers(special.lgamma)(corrected(chlo("chlo.lgamma"), _lgamma))
+lowers(special.digamma)(corrected(chlo("chlo.digamma"), _digamma))
 
 
 @lowers(special.bessel_i0e)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_elementwise import by_kind, chlo, full, full_operands, same_type, written
+from funcml.lowering.rules_elementwise import (
+    by_kind,
+    chlo,
+    corrected,
+    full,
+    full_operands,
+    same_type,
+    with_imag_sign,
+    written,
+)
 from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
 
@@ -14,8 +23,6 @@ SAME_TYPE = {
     tr.expm1: "exponential_minus_one",
     tr.log: "log",
     tr.log1p: "log_plus_one",
-    tr.sin: "sine",
-    tr.cos: "cosine",
     tr.tan: "tan",
     tr.tanh: "tanh",
     tr.atan2: "atan2",
@@ -23,8 +30,75 @@ SAME_TYPE = {
 for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
-for _primitive in (tr.sinh, tr.cosh, tr.asinh, tr.acosh, tr.atanh, tr.asin, tr.acos, tr.atan):
+for _primitive in (tr.asinh, tr.atanh, tr.atan):
     lowers(_primitive)(chlo(f"chlo.{_primitive.name}"))
+
+# ---- inverse functions with a cut along the real axis: the sign of the imaginary part tells the side, even if it is 0
+
+for _primitive, _side in {tr.asin: 1, tr.acos: -1, tr.acosh: 1}.items():
+    _raw = chlo(f"chlo.{_primitive.name}")
+    lowers(_primitive)(by_kind(dtypes.is_complex, with_imag_sign(_raw, _side), _raw))
+
+# ---- sinh, cosh, sin, cos
+
+
+def _halves(x):
+    """exp(|x|) / 2 and exp(-|x|) / 2, the first without overflow before its time."""
+    e = tr.exp(ew.mul(0.5, ew.abs(x)))
+    return ew.mul(ew.mul(0.5, e), e), ew.div(ew.div(0.5, e), e)
+
+
+def _sinh(x, small):
+    """CHLO loses digits for large x, where it adds log(1/2) to x."""
+    up, down = _halves(x)
+    large = ew.mul(ew.sign(x), ew.sub(up, down))
+    return ew.select(ew.lt(ew.abs(x), 1.0), small, large)
+
+
+@written
+def _cosh(x):
+    return ew.add(*_halves(x))
+
+
+def _times(factor, x):
+    """factor x, where a factor of 0 counts more than an infinite x."""
+    return ew.select(ew.eq(factor, 0.0), factor, ew.mul(factor, x))
+
+
+@written
+def _complex_sinh(z):
+    """sinh(x + iy) = sinh x cos y + i cosh x sin y"""
+    x, y = ew.real(z), ew.imag(z)
+    return ew.complex(_times(tr.cos(y), tr.sinh(x)), _times(tr.sin(y), tr.cosh(x)))
+
+
+@written
+def _complex_cosh(z):
+    """cosh(x + iy) = cosh x cos y + i sinh x sin y"""
+    x, y = ew.real(z), ew.imag(z)
+    return ew.complex(_times(tr.cos(y), tr.cosh(x)), _times(tr.sin(y), tr.sinh(x)))
+
+
+@written
+def _complex_sin(z):
+    """sin(x + iy) = sin x cosh y + i cos x sinh y"""
+    x, y = ew.real(z), ew.imag(z)
+    return ew.complex(_times(tr.sin(x), tr.cosh(y)), _times(tr.cos(x), tr.sinh(y)))
+
+
+@written
+def _complex_cos(z):
+    """cos(x + iy) = cos x cosh y - i sin x sinh y"""
+    x, y = ew.real(z), ew.imag(z)
+    return ew.complex(_times(tr.cos(x), tr.cosh(y)), ew.neg(_times(tr.sin(x), tr.sinh(y))))
+
+
+lowers(tr.sinh)(by_kind(dtypes.is_complex, _complex_sinh, corrected(chlo("chlo.sinh"), _sinh)))
+lowers(tr.cosh)(by_kind(dtypes.is_complex, _complex_cosh, _cosh))
+lowers(tr.sin)(by_kind(dtypes.is_complex, _complex_sin, same_type("stablehlo.sine")))
+lowers(tr.cos)(by_kind(dtypes.is_complex, _complex_cos, same_type("stablehlo.cosine")))
+
+# ---- exp2, logistic, pow
 
 
 @lowers(tr.exp2)

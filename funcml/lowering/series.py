@@ -27,10 +27,10 @@ LGAMMA_AT_2 = (
 )
 ONE_MINUS_EULER_GAMMA = 0.42278433509846713
 
-# The zero of digamma, in two parts for each width, and c_k = polygamma(k, zero) / k! for k >= 1
+# x0, the float next to the zero of digamma, with digamma(x0); and c_k = polygamma(k, x0) / k! for k >= 1
 DIGAMMA_ZERO = {
-    dtypes.float32: (1.4616321325302124, 1.2438149938918909e-08),
-    dtypes.float64: (1.4616321449683622, 9.549995429965697e-17),
+    dtypes.float32: (1.4616321325302124, -1.203605254910667e-08),
+    dtypes.float64: (1.4616321449683622, -9.241265521729427e-17),
 }
 DIGAMMA_AT_ZERO = (
     0.9676722454476212, -0.4427631689835921, 0.258499760955651, -0.16394270544240652, 0.10782405069126237,

@@ -73,10 +73,9 @@ def wrap_negative(index, length: int):
     aval = aval_of(index)
     if dtypes.is_unsigned(aval.dtype):
         return index
-    zero, n = scalar_of(aval, 0), scalar_of(aval, length)
-    if aval.ndim == 0:
-        return select(lt(index, zero), add(index, n), index)
-    return select(lt(index, broadcast_in_dim(zero, aval.shape)), add(index, n), index)
+    index = convert(index, index_dtype(aval))
+    aval = aval_of(index)
+    return select(lt(index, scalar_of(aval, 0)), add(index, scalar_of(aval, length)), index)
 
 
 def _as_starts(who: str, aval, starts, allow_negative_indices: bool) -> list:

@@ -22,6 +22,7 @@ from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import AxisPrimitive, broadcast_in_dim, canonical_axes, canonical_axis, reduce_sum
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import select
+from funcml.primitives.rows import PYTHON_SCALARS
 from funcml.primitives.tangents import instantiate, scalar_of, tangent_aval, zero_tangent, zeros
 
 __all__ = ["concatenate", "iota", "pad", "rev", "slice_", "slice_in_dim", "split"]
@@ -131,6 +132,8 @@ pad_p = Pad("pad")
 def pad(x, fill, padding_config):
     """`x` with `fill` around and between its elements: (low, high, interior) for each axis, low and high may be negative."""
     config = tuple([tuple(map(operator.index, c)) for c in padding_config])
+    if type(fill) in PYTHON_SCALARS:
+        fill = scalar_of(aval_of(x), fill)
     if config and not any(map(any, config)):
         return x
     return bind(pad_p, (x, fill), {"padding_config": config})

@@ -201,6 +201,11 @@ def test_environment_key_names_what_matters(monkeypatch):
     changed = pjrt.environment_key()
     pjrt.environment_key.cache_clear()
     assert changed != key and "--xla_something=1" in changed
+    monkeypatch.undo()
+    monkeypatch.setattr(pjrt, "_needed_options", lambda device: (("xla_new_need", True),))
+    needed = pjrt.environment_key()
+    pjrt.environment_key.cache_clear()
+    assert needed != key
 
 
 def test_threads(twice):

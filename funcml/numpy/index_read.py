@@ -1,0 +1,201 @@
+"""Reading x[index].
+
+    getitem        : (x, index) -> Array             `Array.__getitem__`
+    rewriting_take : (x, index, mode, ...) -> Array  `x.at[index].get(...)`
+
+Ints and slices become `slice_`, `rev` and `reshape`; scalars known only at run time `dynamic_slice`; index arrays one
+`gather`. Outside of a trace an array on a CPU is read with NumPy, through a view of its buffer: nothing is compiled.
+On other devices the places are operands of a program that is compiled once for each form of index.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from funcml.core import tracing
+from funcml.core.tracing import Tracer, aval_of
+from funcml.core.values import Array
+from funcml.lowering import pjrt
+from funcml.lowering.array import DeviceArray, asarray
+from funcml.lowering.execute import fused
+from funcml.numpy.index_plan import GAP, NEW, Mask, Point, Rows, Run, expand_masks, gather_plan, parse
+from funcml.numpy.promotion import as_array
+from funcml.primitives.axes import broadcast_in_dim, expand_dims, reshape
+from funcml.primitives.indexing import GatherScatterMode, dynamic_slice, gather
+from funcml.primitives.shaping import rev, slice_
+from funcml.primitives.tangents import zeros
+
+__all__ = ["getitem", "rewriting_take"]
+
+_frames = tracing._state
+
+
+def getitem(x: Array, index) -> Array:
+    """`x[index]` with an index of any kind that NumPy knows, except lists.
+
+    An int or an array known now that is out of bounds raises IndexError; one known only at run time is clipped. A mask
+    must be known. Raises TypeError for what is no index.
+    """
+    if type(x) is DeviceArray and not _frames.frames:
+        found = _read_on_host(x, index)
+        if found is not None:
+            return found
+    return rewriting_take(x, index)
+
+
+def rewriting_take(
+    x: Array,
+    index,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value=None,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """`x[index]` with a choice of what an index out of bounds means.
+
+    mode: None or "promise_in_bounds": known ones are an IndexError, others are clipped; "clip"; "fill" (or "drop"): reads
+    `fill_value`, by default nan, or the lowest integer (unsigned: the highest), or True; "wrap": modulo the size.
+    """
+    x = as_array(x)
+    mode = mode_name(mode)
+    entries = parse(index, x.shape, mode, wrap_negative_indices)
+    entries, inserted = expand_masks(entries, f"indexing {x.aval}")
+    if inserted:
+        x = expand_dims(x, [a - i for i, a in enumerate(inserted)])
+    options = (mode, fill_value, indices_are_sorted, unique_indices)
+    if _frames.frames:
+        return read(x, entries, options)
+    form, starts, arrays = split_entries(entries)
+    return _read_compiled(form, options, x, starts, *arrays)
+
+
+def mode_name(mode) -> str | None:
+    """The mode as None, "clip", "fill", "promise_in_bounds" or "wrap"."""
+    if mode is None or mode == "wrap":
+        return mode
+    found = GatherScatterMode.from_any(mode)
+    return "fill" if found is GatherScatterMode.ONE_HOT else found.value
+
+
+# ---- as equations --------------------------------------------------------------------------------------------
+
+
+def read(x, entries: list, options: tuple):
+    """The equations of a read; `entries` without masks."""
+    mode, fill_value, indices_are_sorted, unique_indices = options
+    arrays = [e for e in entries if type(e) is Rows]
+    clipped = mode != "fill" or all(e.safe for e in arrays)
+    if all(np.ndim(e.values) == 0 for e in arrays) and clipped and not _reads_nothing(x, arrays):
+        return reshape(view(x, entries), shape_without_rows(entries))
+    x, entries = view_strided(x, entries)
+    plan = gather_plan(entries, x.ndim)
+    if 0 in plan.out_shape:
+        return zeros(x.aval.update(shape=plan.out_shape))
+    if _reads_nothing(x, arrays):
+        raise IndexError(f"an index of {x.aval} reads from an axis of size 0")
+    mode = "promise_in_bounds" if plan.safe else mode or "clip"
+    out = gather(
+        x, plan.indices, plan.numbers, plan.sizes, mode=mode, fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted or plan.single, unique_indices=unique_indices or plan.single,
+    )  # fmt: skip
+    return reshape(out, plan.out_shape)
+
+
+def _reads_nothing(x, arrays) -> bool:
+    return any(x.shape[e.axis] == 0 for e in arrays)
+
+
+def shape_without_rows(entries) -> tuple[int, ...]:
+    """The shape of x[index], where scalars are the only index arrays."""
+    return tuple([1 if e is NEW else e.size for e in entries if e is NEW or type(e) is Run])
+
+
+def view(x, entries):
+    """x[index] with an axis of length 1 in the place of each int, and without new axes."""
+    by_axis = sorted((e for e in entries if e is not NEW and e is not GAP), key=lambda e: e.axis)
+    starts = [lowest_of(e) for e in by_axis]
+    spans = [span_of(e) for e in by_axis]
+    steps = [abs(e.step) if type(e) is Run and e.size else 1 for e in by_axis]
+    if all(type(s) is int for s in starts):
+        out = slice_(x, starts, [s + n for s, n in zip(starts, spans, strict=True)], steps)
+    else:
+        out = dynamic_slice(x, starts, spans, allow_negative_indices=False)
+        out = slice_(out, (0,) * x.ndim, out.shape, steps)
+    return rev(out, [e.axis for e in by_axis if type(e) is Run and e.step < 0])
+
+
+def lowest_of(e):
+    """The lowest place of an axis that an entry touches."""
+    return e.lowest() if type(e) is Run else e.at if type(e) is Point else e.values
+
+
+def span_of(e) -> int:
+    """The number of places from the lowest to the highest that an entry touches."""
+    return e.span() if type(e) is Run else 1
+
+
+def view_strided(x, entries):
+    """`x` with its strided slices taken, and the entries that are left to do."""
+    if not any(type(e) is Run and e.step != 1 for e in entries):
+        return x, entries
+    by_axis = [e if type(e) is Run and e.step != 1 else None for e in entries]
+    taken = {e.axis: e for e in by_axis if e is not None}
+    full = [taken.get(a, Run(a, 0, n, 1)) for a, n in enumerate(x.shape)]
+    left = [Run(e.axis, 0, e.size, 1) if type(e) is Run and e.axis in taken else e for e in entries]
+    return view(x, full), left
+
+
+# ---- compiled once for each form -----------------------------------------------------------------------------
+
+
+def split_entries(entries) -> tuple[tuple, DeviceArray | None, list]:
+    """The form of entries (hashable), their starts as one array, and their index arrays."""
+    form: list = []
+    starts: list[int] = []
+    arrays: list = []
+    for e in entries:
+        if type(e) is Point:
+            form.append(("point", e.axis))
+            starts.append(e.at)
+        elif type(e) is Run:
+            moves = e.start != 0 or e.step != 1
+            form.append(("run", e.axis, e.size, e.step, moves))
+            if moves:
+                starts.append(e.lowest())
+        elif type(e) is Rows:
+            form.append(("rows", e.axis, e.safe))
+            arrays.append(e.values)
+        else:
+            form.append(e)
+    return tuple(form), _starts_array(tuple(starts)) if starts else None, arrays
+
+
+@functools.lru_cache(maxsize=4096)
+def _starts_array(starts: tuple[int, ...]) -> DeviceArray:
+    return asarray(np.array(starts, np.int32 if max(starts) < 2**31 else np.int64))
+
+
+def joined_entries(form, starts, arrays) -> list:
+    """The entries again, with starts and index arrays known only at run time."""
+    count = 0 if starts is None else starts.shape[0]
+    scalars = iter([reshape(slice_(starts, (i,), (i + 1,)), ()) for i in range(count)])
+    arrays = iter(arrays)
+    entries: list = []
+    for e in form:
+        if e is NEW or e is GAP:
+            entries.append(e)
+        elif e[0] == "point":
+            entries.append(Point(e[1], next(scalars)))
+        elif e[0] == "run":
+            entries.append(_LowRun(e[1], next(scalars), e[2], e[3]) if e[4] else Run(e[1], 0, e[2], e[3]))
+        else:
+            entries.append(Rows(e[1], next(arrays), e[2]))
+    return entries
+
+
+class _LowRun(Run):
+    """A slice whose `start` is its lowest place."""

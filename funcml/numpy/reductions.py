@@ -1,0 +1,547 @@
+"""Reductions over axes, with NumPy's `axis`, `keepdims`, `dtype`, `initial` and `where`; and running sums and products.
+
+Sums and products of bools and narrow integers are taken in the default integer type; those of float16 and bfloat16 in
+float32, and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.lowering.execute import fused
+from funcml.numpy.arguments import axes_of, axis_of, dtype_or, no_out
+from funcml.numpy.norms import euclidean
+from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, promote, spread, to_inexact
+from funcml.numpy.rows import fill
+from funcml.primitives import axes as ax
+from funcml.primitives import elementwise as ew
+from funcml.primitives import powers
+from funcml.primitives import reductions as red
+from funcml.primitives import shaping
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def _static_axis(axis):
+    """An axis argument as a hashable one."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    return tuple(map(operator.index, axis)) if isinstance(axis, tuple | list) else operator.index(axis)
+
+
+def _kept(x_shape, axes, out):
+    """`out` with the reduced axes back, of length 1."""
+    return ax.reshape(out, [1 if i in axes else n for i, n in enumerate(x_shape)])
+
+
+def _masked(name: str, x, where, value):
+    """`x` broadcast against `where`, and `value` where that is false."""
+    if where is None:
+        return x
+    where = as_array(operand(name, where))
+    if not dtypes.is_bool(where.dtype):
+        raise TypeError(f"{name}: `where` must be bool, got {where.aval}")
+    shape = broadcast_shapes(aval_of(x).shape, where.shape)
+    x = spread(x, shape)
+    return ew.select(spread(where, shape), x, fill(x, value))
+
+
+def _accumulator(dtype):
+    """The dtype in which 16-bit floats are summed."""
+    return dtypes.float32 if dtypes.is_float(dtype) and dtypes.bit_width(dtype) < 32 else dtype
+
+
+def _sum_dtype(dtype, asked, promote_integers: bool):
+    """The dtype of a sum or product."""
+    if asked is not None:
+        return dtypes.canonical(asked)
+    if dtypes.is_bool(dtype):
+        return dtypes.default_int()
+    if promote_integers and dtypes.is_integer(dtype):
+        wide = dtypes.default_int()
+        if dtypes.bit_width(dtype) < dtypes.bit_width(wide):
+            return wide if dtypes.is_signed(dtype) else (dtypes.uint64 if wide == dtypes.int64 else dtypes.uint32)
+    return dtype
+
+
+# ---- sums and products -------------------------------------------------------------------------------------------
+
+
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+    """The sum of `a` over the given axes (all, if None), plus `initial`; of the elements that `where` marks.
+
+    >>> sum(np.arange(6).reshape(2, 3), axis=0)
+    Array([3, 5, 7], dtype=int64)
+    """
+    no_out("sum", out)
+    return _total(operand("sum", a), initial, where, "sum", _static_axis(axis), dtype, bool(keepdims), promote_integers)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+    """The product of `a` over the given axes (all, if None), times `initial`; of the elements that `where` marks."""
+    no_out("prod", out)
+    return _total(operand("prod", a), initial, where, "prod", _static_axis(axis), dtype, bool(keepdims), promote_integers)
+
+
+_TOTALS = {"sum": (ax.reduce_sum, ew.add, 0), "prod": (red.reduce_prod, ew.mul, 1)}
+
+
+@fused(static=("name", "axis", "dtype", "keepdims", "promote_integers"))
+def _total(a, initial, where, name, axis, dtype, keepdims, promote_integers):
+    reduce, combine, unit = _TOTALS[name]
+    a = as_array(a)
+    dtype = _sum_dtype(a.dtype, dtype, promote_integers)
+    x = _masked(name, _as(a, _accumulator(dtype)), where, unit)
+    axes = axes_of(name, axis, aval_of(x).ndim)
+    out = reduce(x, axes)
+    if initial is not None:
+        out = combine(out, spread(_as(as_array(initial), aval_of(x).dtype), aval_of(out).shape))
+    out = _as(out, dtype)
+    return _kept(aval_of(x).shape, axes, out) if keepdims else out
+
+
+def _as(x, dtype):
+    """`x` as `dtype`, for good: not weakly typed. Whether numbers are zero is what they are as bools."""
+    if dtypes.is_bool(dtype) and not dtypes.is_bool(aval_of(x).dtype):
+        return ew.ne(x, 0)
+    return ew.convert(x, dtype)
+
+
+# ---- extremes ----------------------------------------------------------------------------------------------------
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """The greatest element over the given axes (all, if None), or `initial` if that is greater; nan if there is one.
+
+    Raises ValueError if there is no element and no `initial`; with `where`, `initial` has to be given.
+    The derivative is shared among equal elements.
+    """
+    no_out("max", out)
+    return _extreme(operand("max", a), initial, where, "max", _static_axis(axis), bool(keepdims))
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """The least element over the given axes (all, if None), or `initial` if that is less; nan if there is one.
+
+    Raises ValueError if there is no element and no `initial`; with `where`, `initial` has to be given.
+    The derivative is shared among equal elements.
+    """
+    no_out("min", out)
+    return _extreme(operand("min", a), initial, where, "min", _static_axis(axis), bool(keepdims))
+
+
+amax, amin = max, min
+
+
+def _lowest(dtype, name: str):
+    """The neutral element of max (or min)."""
+    if dtypes.is_bool(dtype):
+        return name == "min"
+    if dtypes.is_integer(dtype):
+        limits = dtypes.iinfo(dtype)
+        return int(limits.min if name == "max" else limits.max)
+    return -math.inf if name == "max" else math.inf
+
+
+@fused(static=("name", "axis", "keepdims"))
+def _extreme(a, initial, where, name, axis, keepdims):
+    a = ew.convert(as_array(a), aval_of(a).dtype)
+    reduce, combine = (red.reduce_max, ew.max) if name == "max" else (red.reduce_min, ew.min)
+    if where is not None and initial is None:
+        raise ValueError(f"{name}: with `where`, `initial` must be given, for the case that nothing is marked")
+    x = _masked(name, a, where, _lowest(a.dtype, name))
+    axes = axes_of(name, axis, aval_of(x).ndim)
+    shape = aval_of(x).shape
+    if initial is None and math.prod([shape[i] for i in axes]) == 0:
+        raise ValueError(f"{name} of {a.aval}: there is no element over the axes {axes}; give `initial`")
+    out = reduce(x, axes)
+    if initial is not None:
+        out = combine(out, spread(_as(as_array(initial), a.dtype), aval_of(out).shape))
+    return _kept(shape, axes, out) if keepdims else out
+
+
+def ptp(a, axis=None, out=None, keepdims=False):
+    """The greatest less the least element over the given axes."""
+    no_out("ptp", out)
+    return _ptp(operand("ptp", a), _static_axis(axis), bool(keepdims))
+
+
+@fused(static=("axis", "keepdims"))
+def _ptp(a, axis, keepdims):
+    return ew.sub(_extreme(a, None, None, "max", axis, keepdims), _extreme(a, None, None, "min", axis, keepdims))
+
+
+def argmax(a, axis=None, out=None, keepdims=None):
+    """The index of the first greatest element along an axis, or in `a` flattened; a nan counts as the greatest."""
+    no_out("argmax", out)
+    return _arg(operand("argmax", a), "argmax", _static_axis(axis), bool(keepdims), dtypes.default_int())
+
+
+def argmin(a, axis=None, out=None, keepdims=None):
+    """The index of the first least element along an axis, or in `a` flattened; a nan counts as the least."""
+    no_out("argmin", out)
+    return _arg(operand("argmin", a), "argmin", _static_axis(axis), bool(keepdims), dtypes.default_int())
+
+
+@fused(static=("name", "axis", "keepdims", "index_dtype"))
+def _arg(a, name, axis, keepdims, index_dtype):
+    a = as_array(a)
+    find = red.argmax if name == "argmax" else red.argmin
+    if axis is None:
+        out = find(ax.reshape(a, (a.size,)), 0, index_dtype)
+        return ax.reshape(out, (1,) * a.ndim) if keepdims else out
+    axis = axis_of(name, axis, a.ndim)
+    out = find(a, axis, index_dtype)
+    return _kept(a.shape, (axis,), out) if keepdims else out
+
+
+# ---- logic -------------------------------------------------------------------------------------------------------
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Whether no element over the given axes is 0, of those that `where` marks."""
+    no_out("all", out)
+    return _logic(operand("all", a), where, "all", _static_axis(axis), bool(keepdims))
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Whether some element over the given axes is not 0, of those that `where` marks."""
+    no_out("any", out)
+    return _logic(operand("any", a), where, "any", _static_axis(axis), bool(keepdims))
+
+
+@fused(static=("name", "axis", "keepdims"))
+def _logic(a, where, name, axis, keepdims):
+    reduce = red.reduce_and if name == "all" else ax.reduce_or
+    x = _masked(name, _as(as_array(a), dtypes.bool_), where, name == "all")
+    axes = axes_of(name, axis, aval_of(x).ndim)
+    out = reduce(x, axes)
+    return _kept(aval_of(x).shape, axes, out) if keepdims else out
+
+
+def count_nonzero(a, axis=None, keepdims=False):
+    """How many elements over the given axes are not 0."""
+    return _count_nonzero(operand("count_nonzero", a), _static_axis(axis), bool(keepdims), dtypes.default_int())
+
+
+@fused(static=("axis", "keepdims", "dtype"))
+def _count_nonzero(a, axis, keepdims, dtype):
+    return _total(_as(as_array(a), dtypes.bool_), None, None, "sum", axis, dtype, keepdims, True)
+
+
+# ---- moments -----------------------------------------------------------------------------------------------------
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """The arithmetic mean over the given axes, of the elements that `where` marks; nan if there is none."""
+    no_out("mean", out)
+    return _mean(operand("mean", a), where, _static_axis(axis), dtype, bool(keepdims))
+
+
+def _count(x, where, axes, keepdims, dtype):
+    """How many elements are reduced: a number, or an array if `where` marks them."""
+    shape = aval_of(x).shape
+    if where is None:
+        return literal(math.prod([shape[i] for i in axes]), dtype)
+    marked = spread(as_array(where), shape)
+    return _total(marked, None, None, "sum", axes, dtype, keepdims, True)
+
+
+@fused(static=("axis", "dtype", "keepdims"))
+def _mean(a, where, axis, dtype, keepdims):
+    a = as_array(a)
+    dtype = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonical(dtype)
+    wide = _accumulator(dtype)
+    x = _masked("mean", _as(a, wide), where, 0)
+    axes = axes_of("mean", axis, aval_of(x).ndim)
+    total = _total(x, None, None, "sum", axes, wide, keepdims, True)
+    total = ew.convert(total, dtypes.inexact_dtype(wide))
+    return ew.convert(ew.div(total, _count(x, where, axes, keepdims, aval_of(total).dtype)), dtype)
+
+
+def _ddof(name: str, ddof, correction):
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError(f"{name}: ddof and correction mean the same; give one of them")
+    return correction
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """The mean of |a - mean(a)|^2 over the given axes, the sum divided by n - ddof.
+
+    `mean`, if known, must have kept its axes; `correction` is another name of `ddof`.
+    """
+    no_out("var", out)
+    ddof = _ddof("var", ddof, correction)
+    return _deviation(operand("var", a), where, mean, "var", _static_axis(axis), dtype, ddof, bool(keepdims))
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """The square root of the variance; where that is 0, its derivative is 0 and its second derivatives are right.
+
+    `mean`, if known, must have kept its axes; `correction` is another name of `ddof`.
+    """
+    no_out("std", out)
+    ddof = _ddof("std", ddof, correction)
+    return _deviation(operand("std", a), where, mean, "std", _static_axis(axis), dtype, ddof, bool(keepdims))
+
+
+# var = |c|^2 / (n - ddof), std = |c| / sqrt(n - ddof), with c = a - mean
+@fused(static=("name", "axis", "dtype", "ddof", "keepdims"))
+def _deviation(a, where, mean, name, axis, dtype, ddof, keepdims):
+    a = as_array(a)
+    dtype = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_inexact(dtype):
+        raise ValueError(f"{name}: dtype must be floating or complex, got {dtype}")
+    if dtypes.is_complex(a.dtype):
+        dtype = dtypes.complex_dtype(dtype)
+    x = _as(a, _accumulator(dtype))
+    if where is not None:
+        x = spread(x, broadcast_shapes(a.shape, np.shape(where)))
+    axes = axes_of(name, axis, aval_of(x).ndim)
+    center = _mean(x, where, axes, None, True) if mean is None else _as(as_array(mean), aval_of(x).dtype)
+    centered = _masked(name, ew.sub(x, spread(center, aval_of(x).shape)), where, 0)
+    real = dtypes.real_dtype(aval_of(x).dtype)
+    if name == "var":
+        size = powers.square(ew.abs(centered)) if dtypes.is_complex(dtype) else powers.square(centered)
+        total = ax.reduce_sum(size, axes)
+    else:
+        total = euclidean(centered, axes)
+    total = _kept(aval_of(x).shape, axes, total) if keepdims else total
+    freedom = ew.sub(_full(_count(x, where, axes, keepdims, real), total), literal(ddof, real))
+    freedom = ew.max(freedom, 0)
+    out = ew.div(total, freedom if name == "var" else powers.sqrt(freedom))
+    return ew.convert(out, dtypes.real_dtype(dtype))
+
+
+def _full(x, like):
+    return spread(x, aval_of(like).shape)
+
+
+def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
+    """The mean over the given axes, weighted; with `returned`, also the sums of the weights.
+
+    `weights` have the shape of `a`, or are a vector along one axis.
+    """
+    a = operand("average", a)
+    weights = None if weights is None else operand("average", weights)
+    out, total = _average(a, weights, _static_axis(axis), bool(keepdims))
+    return (out, total) if returned else out
+
+
+@fused(static=("axis", "keepdims"))
+def _average(a, weights, axis, keepdims):
+    if weights is None:
+        out = _mean(a, None, axis, None, keepdims)
+        count = aval_of(as_array(a)).size // (aval_of(out).size or 1)
+        return out, fill(out, count)
+    shape = aval_of(as_array(a)).shape
+    if aval_of(weights).shape != shape:
+        if axis is None or isinstance(axis, tuple) or aval_of(weights).ndim != 1:
+            raise TypeError(
+                f"average: weights {aval_of(weights)} must have the shape of a {aval_of(a)}, or be a vector along one axis"
+            )
+        at = axis_of("average", axis, len(shape))
+        if aval_of(weights).shape[0] != shape[at]:
+            raise ValueError(f"average: weights {aval_of(weights)} must have the length of axis {at} of a {aval_of(a)}")
+        weights = ax.broadcast_in_dim(as_array(weights), shape, (at,))
+    a, weights = promote("average", a, weights, inexact=True, full=True)
+    total = _total(weights, None, None, "sum", axis, None, keepdims, True)
+    return ew.div(_total(ew.mul(a, weights), None, None, "sum", axis, None, keepdims, True), total), total
+
+
+# ---- without nan -------------------------------------------------------------------------------------------------
+
+
+def _without_nan(name: str, x, where=None):
+    """(`x`, where it counts): not at nan, and where `where` says so."""
+    x = as_array(operand(name, x))
+    if not dtypes.is_inexact(x.dtype):
+        return x, where
+    return x, _and_not_nan(x, where)
+
+
+@fused
+def _and_not_nan(x, where):
+    if where is None:
+        return ew.eq(x, x)
+    shape = broadcast_shapes(x.shape, np.shape(where))
+    return ew.and_(spread(ew.eq(x, x), shape), spread(as_array(where), shape))
+
+
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """The sum of the elements that are not nan."""
+    a, where = _without_nan("nansum", a, where)
+    return sum(a, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """The product of the elements that are not nan."""
+    a, where = _without_nan("nanprod", a, where)
+    return prod(a, axis, dtype, out, keepdims, initial, where)
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+    """The mean of the elements that are not nan."""
+    a, where = _without_nan("nanmean", a, where)
+    return mean(a, axis, dtype, out, keepdims, where=where)
+
+
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """The variance of the elements that are not nan."""
+    a, where = _without_nan("nanvar", a, where)
+    return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """The standard deviation of the elements that are not nan."""
+    a, where = _without_nan("nanstd", a, where)
+    return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
+def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """The greatest of the elements that are not nan; nan if there is no other."""
+    no_out("nanmax", out)
+    return _nan_extreme(operand("nanmax", a), initial, where, "max", _static_axis(axis), bool(keepdims))
+
+
+def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """The least of the elements that are not nan; nan if there is no other."""
+    no_out("nanmin", out)
+    return _nan_extreme(operand("nanmin", a), initial, where, "min", _static_axis(axis), bool(keepdims))
+
+
+@fused(static=("name", "axis", "keepdims"))
+def _nan_extreme(a, initial, where, name, axis, keepdims):
+    a = as_array(a)
+    if not dtypes.is_float(a.dtype):
+        return _extreme(a, initial, where, name, axis, keepdims)
+    missing = ew.ne(a, a)
+    out = _extreme(ew.select(missing, fill(a, _lowest(a.dtype, name)), a), initial, where, name, axis, keepdims)
+    if initial is not None:
+        return out
+    return ew.select(_logic(missing, None, "all", axis, keepdims), fill(out, math.nan), out)
+
+
+def nanargmax(a, axis=None, out=None, keepdims=None):
+    """The index of the first greatest element that is not nan; -1 if there is no other."""
+    no_out("nanargmax", out)
+    return _nan_arg(operand("nanargmax", a), "argmax", _static_axis(axis), bool(keepdims), dtypes.default_int())
+
+
+def nanargmin(a, axis=None, out=None, keepdims=None):
+    """The index of the first least element that is not nan; -1 if there is no other."""
+    no_out("nanargmin", out)
+    return _nan_arg(operand("nanargmin", a), "argmin", _static_axis(axis), bool(keepdims), dtypes.default_int())
+
+
+@fused(static=("name", "axis", "keepdims", "index_dtype"))
+def _nan_arg(a, name, axis, keepdims, index_dtype):
+    a = as_array(a)
+    if not dtypes.is_float(a.dtype):
+        return _arg(a, name, axis, keepdims, index_dtype)
+    missing = ew.ne(a, a)
+    worst = fill(a, _lowest(a.dtype, name[3:]))
+    out = _arg(ew.select(missing, worst, a), name, axis, keepdims, index_dtype)
+    return ew.select(_logic(missing, None, "all", axis, keepdims), fill(out, -1), out)
+
+
+# ---- running -----------------------------------------------------------------------------------------------------
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """The sums of the elements up to each, along an axis or of `a` flattened."""
+    no_out("cumsum", out)
+    return _running(operand("cumsum", a), "sum", _static_axis(axis), dtype, False, False, False)
+
+
+def cumprod(a, axis=None, dtype=None, out=None):
+    """The products of the elements up to each, along an axis or of `a` flattened."""
+    no_out("cumprod", out)
+    return _running(operand("cumprod", a), "prod", _static_axis(axis), dtype, False, False, False)
+
+
+def nancumsum(a, axis=None, dtype=None, out=None):
+    """The running sums, with nan as 0."""
+    no_out("nancumsum", out)
+    return _running(operand("nancumsum", a), "sum", _static_axis(axis), dtype, True, False, False)
+
+
+def nancumprod(a, axis=None, dtype=None, out=None):
+    """The running products, with nan as 1."""
+    no_out("nancumprod", out)
+    return _running(operand("nancumprod", a), "prod", _static_axis(axis), dtype, True, False, False)
+
+
+def _only_axis(name: str, x, axis):
+    if axis is None and np.ndim(x) != 1:
+        raise ValueError(f"{name}: axis must be given for an array of {np.ndim(x)} dimensions")
+    return 0 if axis is None else axis
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial: bool = False):
+    """The running sums along `axis`, in front of them 0 if `include_initial`."""
+    axis = _only_axis("cumulative_sum", x, axis)
+    return _running(operand("cumulative_sum", x), "sum", axis, dtype, False, bool(include_initial), True)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial: bool = False):
+    """The running products along `axis`, in front of them 1 if `include_initial`."""
+    axis = _only_axis("cumulative_prod", x, axis)
+    return _running(operand("cumulative_prod", x), "prod", axis, dtype, False, bool(include_initial), True)
+
+
+@fused(static=("name", "axis", "dtype", "skip_nan", "include_initial", "promote_integers"))
+def _running(a, name, axis, dtype, skip_nan, include_initial, promote_integers):
+    run, unit = (red.cumsum, 0) if name == "sum" else (red.cumprod, 1)
+    a = as_array(a)
+    if axis is None:
+        a, axis = ax.reshape(a, (a.size,)), 0
+    axis = axis_of(f"cum{name}", axis, a.ndim)
+    dtype = _sum_dtype(a.dtype, dtype, promote_integers)
+    x = _as(a, dtype)
+    if skip_nan and dtypes.is_inexact(dtype):
+        x = ew.select(ew.ne(x, x), fill(x, unit), x)
+    out = run(x, axis)
+    if include_initial:
+        first = ax.broadcast_in_dim(literal(unit, dtype), [1 if i == axis else n for i, n in enumerate(a.shape)])
+        out = shaping.concatenate([first, out], axis)
+    return out
