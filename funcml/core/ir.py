@@ -68,15 +68,20 @@ class Eqn(NamedTuple):
 
 
 class Jaxpr:
-    """A closed program: `outs` as functions of `invars`, through `eqns` in order."""
+    """A closed program: `outs` as functions of `invars`, through `eqns` in order.
 
-    __slots__ = ("invars", "eqns", "outs", "memo", "__weakref__")
+    `canonical` says that identity will do to compare this program: it was interned, or made by a pass that is remembered on a
+    canonical one.
+    """
+
+    __slots__ = ("invars", "eqns", "outs", "memo", "canonical", "__weakref__")
 
     def __init__(self, invars, eqns, outs):
         self.invars: tuple[Var, ...] = tuple(invars)
         self.eqns: tuple[Eqn, ...] = tuple(eqns)
         self.outs: tuple[Var | Literal, ...] = tuple(outs)
         self.memo: dict = {}
+        self.canonical = False
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
@@ -271,7 +276,7 @@ def intern(jaxpr: Jaxpr) -> Jaxpr:
 
     The table keeps the most recently used programs; what is memoised on a program goes when it goes.
     """
-    if "interned" in jaxpr.memo:
+    if jaxpr.canonical:
         return jaxpr
     key = structural_key(jaxpr)
     with _lock:
@@ -279,7 +284,7 @@ def intern(jaxpr: Jaxpr) -> Jaxpr:
         if found is not None:
             _table.move_to_end(key)
             return found
-        jaxpr.memo["interned"] = True
+        jaxpr.canonical = True
         _table[key] = jaxpr
         if len(_table) > _INTERN_LIMIT:
             _table.popitem(last=False)
@@ -290,7 +295,7 @@ def clear_interned() -> None:
     """Forgets every interned program that nothing else holds, with all that is memoised on it."""
     with _lock:
         for jaxpr in _table.values():
-            jaxpr.memo.pop("interned", None)
+            jaxpr.canonical = False
         _table.clear()
 
 

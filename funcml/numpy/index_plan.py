@@ -38,19 +38,15 @@ class Point(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A slice: `size` places of an axis from `start` in steps of `step` (which may be negative)."""
+    """A slice: `size` places of an axis, `low` the lowest of them, in steps of `step`; backwards if that is negative."""
 
     axis: int
-    start: Any
+    low: Any
     size: int
     step: int
 
-    def lowest(self):
-        """The first place that the slice touches, counted from the low end."""
-        return self.start + (self.size - 1) * self.step if self.step < 0 and self.size else self.start
-
     def span(self) -> int:
-        """The number of places from the lowest to the highest that it touches."""
+        """The number of places from the lowest to the highest."""
         return (self.size - 1) * abs(self.step) + 1 if self.size else 0
 
 
@@ -187,7 +183,10 @@ def _run(item: slice, axis: int, n: int) -> Run:
             "is a traced array; use lax.dynamic_slice (or lax.dynamic_slice_in_dim) with a size that is known, and "
             "lax.dynamic_update_slice to update"
         ) from None
-    return Run(axis, start, len(range(start, stop, step)), step)
+    size = len(range(start, stop, step))
+    if size < 2:
+        return Run(axis, start if size else 0, size, 1)
+    return Run(axis, start if step > 0 else start + (size - 1) * step, size, step)
 
 
 def _slice_text(s: slice) -> str:
@@ -346,12 +345,12 @@ def gather_plan(entries: list, ndim: int) -> Gathering:
 
 
 def _start(e):
-    return e.values if type(e) is Rows else e.at if type(e) is Point else e.start
+    return e.values if type(e) is Rows else e.at if type(e) is Point else e.low
 
 
 def _moves(run: Run) -> bool:
     """Whether a slice starts elsewhere than at 0."""
-    return type(run.start) is not int or run.start != 0
+    return type(run.low) is not int or run.low != 0
 
 
 def _broadcast_rows(shapes) -> tuple[int, ...]:

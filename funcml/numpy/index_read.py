@@ -15,14 +15,13 @@ import functools
 import numpy as np
 
 from funcml.core import tracing
-from funcml.core.tracing import Tracer, aval_of
 from funcml.core.values import Array
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.index_plan import GAP, NEW, Mask, Point, Rows, Run, expand_masks, gather_plan, parse
+from funcml.numpy.index_plan import GAP, NEW, Point, Rows, Run, expand_masks, gather_plan, parse
 from funcml.numpy.promotion import as_array
-from funcml.primitives.axes import broadcast_in_dim, expand_dims, reshape
+from funcml.primitives.axes import expand_dims, reshape
 from funcml.primitives.indexing import GatherScatterMode, dynamic_slice, gather
 from funcml.primitives.shaping import rev, slice_
 from funcml.primitives.tangents import zeros
@@ -64,13 +63,51 @@ def rewriting_take(
     mode = mode_name(mode)
     entries = parse(index, x.shape, mode, wrap_negative_indices)
     entries, inserted = expand_masks(entries, f"indexing {x.aval}")
-    if inserted:
-        x = expand_dims(x, [a - i for i, a in enumerate(inserted)])
-    options = (mode, fill_value, indices_are_sorted, unique_indices)
+    x = with_axes(x, inserted)
+    options = (mode, fill_value, bool(indices_are_sorted), bool(unique_indices))
     if _frames.frames:
         return read(x, entries, options)
     form, starts, arrays = split_entries(entries)
     return _read_compiled(form, options, x, starts, *arrays)
+
+
+@fused(static=("form", "options"))
+def _read_compiled(form, options, x, starts, *arrays):
+    return read(x, joined_entries(form, starts, arrays), options)
+
+
+def _read_on_host(x: DeviceArray, index) -> DeviceArray | None:
+    """`x[index]` by NumPy, or None if `x` is not on a CPU, or the index needs more care or is an error."""
+    try:
+        device = pjrt.buffer_device(x._buffer)
+    except ValueError:
+        return None
+    if device.platform != "cpu":
+        return None
+    if type(index) is tuple:
+        index = tuple([_host_item(i) for i in index])
+    else:
+        index = _host_item(index)
+    try:
+        values = x._host()[index]
+    except (IndexError, TypeError, ValueError):
+        return None
+    return DeviceArray(pjrt.put(values, device), x.aval.update(shape=values.shape))
+
+
+_PLAIN = (int, slice, type(None), type(Ellipsis), bool)
+
+
+def _host_item(i):
+    """What NumPy shall see for an element of an index; something it refuses, where it would take what we do not."""
+    if type(i) in _PLAIN:
+        return i
+    if isinstance(i, Array | np.ndarray | np.generic) and i.dtype.kind in "biu":
+        return np.asarray(i)
+    return _REFUSED
+
+
+_REFUSED = object()
 
 
 def mode_name(mode) -> str | None:
@@ -117,9 +154,9 @@ def shape_without_rows(entries) -> tuple[int, ...]:
 def view(x, entries):
     """x[index] with an axis of length 1 in the place of each int, and without new axes."""
     by_axis = sorted((e for e in entries if e is not NEW and e is not GAP), key=lambda e: e.axis)
-    starts = [lowest_of(e) for e in by_axis]
+    starts = [low_of(e) for e in by_axis]
     spans = [span_of(e) for e in by_axis]
-    steps = [abs(e.step) if type(e) is Run and e.size else 1 for e in by_axis]
+    steps = [abs(e.step) if type(e) is Run else 1 for e in by_axis]
     if all(type(s) is int for s in starts):
         out = slice_(x, starts, [s + n for s, n in zip(starts, spans, strict=True)], steps)
     else:
@@ -128,9 +165,9 @@ def view(x, entries):
     return rev(out, [e.axis for e in by_axis if type(e) is Run and e.step < 0])
 
 
-def lowest_of(e):
+def low_of(e):
     """The lowest place of an axis that an entry touches."""
-    return e.lowest() if type(e) is Run else e.at if type(e) is Point else e.values
+    return e.low if type(e) is Run else e.at if type(e) is Point else e.values
 
 
 def span_of(e) -> int:
@@ -138,15 +175,23 @@ def span_of(e) -> int:
     return e.span() if type(e) is Run else 1
 
 
+def with_axes(x, axes):
+    """`x` with the axes of length 1 that masks without axes index."""
+    return expand_dims(x, axes) if axes else x
+
+
+def strided_axes(x, entries) -> list:
+    """The slices among `entries` whose step is not 1, and all of the other axes."""
+    taken = {e.axis: e for e in entries if type(e) is Run and e.step != 1}
+    return [taken.get(a, Run(a, 0, n, 1)) for a, n in enumerate(x.shape)]
+
+
 def view_strided(x, entries):
-    """`x` with its strided slices taken, and the entries that are left to do."""
+    """`x` with its strided slices taken, and the entries that are left to do; both as they are if there are none."""
     if not any(type(e) is Run and e.step != 1 for e in entries):
         return x, entries
-    by_axis = [e if type(e) is Run and e.step != 1 else None for e in entries]
-    taken = {e.axis: e for e in by_axis if e is not None}
-    full = [taken.get(a, Run(a, 0, n, 1)) for a, n in enumerate(x.shape)]
-    left = [Run(e.axis, 0, e.size, 1) if type(e) is Run and e.axis in taken else e for e in entries]
-    return view(x, full), left
+    left = [Run(e.axis, 0, e.size, 1) if type(e) is Run and e.step != 1 else e for e in entries]
+    return view(x, strided_axes(x, entries)), left
 
 
 # ---- compiled once for each form -----------------------------------------------------------------------------
@@ -162,10 +207,9 @@ def split_entries(entries) -> tuple[tuple, DeviceArray | None, list]:
             form.append(("point", e.axis))
             starts.append(e.at)
         elif type(e) is Run:
-            moves = e.start != 0 or e.step != 1
-            form.append(("run", e.axis, e.size, e.step, moves))
-            if moves:
-                starts.append(e.lowest())
+            form.append(("run", e.axis, e.size, e.step, e.low != 0))
+            if e.low:
+                starts.append(e.low)
         elif type(e) is Rows:
             form.append(("rows", e.axis, e.safe))
             arrays.append(e.values)
@@ -191,11 +235,7 @@ def joined_entries(form, starts, arrays) -> list:
         elif e[0] == "point":
             entries.append(Point(e[1], next(scalars)))
         elif e[0] == "run":
-            entries.append(_LowRun(e[1], next(scalars), e[2], e[3]) if e[4] else Run(e[1], 0, e[2], e[3]))
+            entries.append(Run(e[1], next(scalars) if e[4] else 0, e[2], e[3]))
         else:
             entries.append(Rows(e[1], next(arrays), e[2]))
     return entries
-
-
-class _LowRun(Run):
-    """A slice whose `start` is its lowest place."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Var, intern, memoised
+from funcml.core.ir import Eqn, Jaxpr, Var, memoised
 
 __all__ = ["EqnSplit", "Split", "partial_eval"]
 
@@ -77,4 +77,5 @@ def partial_eval(
     unknown_inputs = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
     known = Jaxpr(known_in, known_eqns, [*known_outs, *residuals])
     rest = Jaxpr([*residuals, *unknown_inputs], unknown_eqns, unknown_outs)
-    return Split(intern(checked(known)), intern(checked(rest)), len(residuals), tuple(out_unknown))
+    known.canonical = rest.canonical = jaxpr.canonical
+    return Split(checked(known), checked(rest), len(residuals), tuple(out_unknown))

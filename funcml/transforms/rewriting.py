@@ -24,9 +24,9 @@ class Rewritten(NamedTuple):
 
 
 def remembered(pass_: Callable[..., Rewritten]) -> Callable[..., Rewritten]:
-    """The pass, its results checked, interned and kept on the program they were made from.
+    """The pass, its results checked and kept on the program they were made from.
 
-    A result that captured values is not kept: another call may capture others.
+    A result that captured values is not kept, but interned: another call may capture others.
     """
 
     def run(jaxpr: Jaxpr, *static) -> Rewritten:
@@ -34,9 +34,11 @@ def remembered(pass_: Callable[..., Rewritten]) -> Callable[..., Rewritten]:
         found = jaxpr.memo.get(key)
         if found is None:
             new, captured, info = pass_(jaxpr, *static)
-            found = Rewritten(intern(checked(new)), tuple(captured), info)
-            if not captured:
-                jaxpr.memo[key] = found
+            checked(new)
+            if captured:
+                return Rewritten(intern(new), tuple(captured), info)
+            new.canonical = jaxpr.canonical
+            found = jaxpr.memo[key] = Rewritten(new, (), info)
         return found
 
     run.__name__ = pass_.__name__

@@ -1,0 +1,14 @@
+"""Random numbers as functions of a key."""
+
+from funcml.random.bits import bits
+from funcml.random.keys import (
+    PRNGKey,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)

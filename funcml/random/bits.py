@@ -1,0 +1,46 @@
+"""Uniform bits, on which every other sample is built.
+
+    bits        : key, shape, dtype -> unsigned integers
+    random_bits : key, shape, width -> the same, inside a program
+"""
+
+from __future__ import annotations
+
+from funcml import dtypes
+from funcml.core.values import Array
+from funcml.lowering.execute import fused
+from funcml.numpy.arguments import shape_of
+from funcml.primitives.bits import shift_left
+from funcml.primitives.elementwise import convert, or_, xor
+from funcml.random.keys import cipher, one_key
+
+__all__ = ["bits", "random_bits"]
+
+UNSIGNED_OF_WIDTH = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+
+
+def bits(key, shape=(), dtype=None) -> Array:
+    """Uniform random bits as integers of an unsigned dtype, uint32 by default.
+
+    >>> bits(key(0), (2,))
+    Array([4070199207, 4202968538], dtype=uint32)
+    """
+    default = UNSIGNED_OF_WIDTH[dtypes.bit_width(dtypes.default_int())]
+    dtype = default if dtype is None else dtypes.canonical(dtype)
+    if dtype not in UNSIGNED_OF_WIDTH.values():
+        raise ValueError(f"bits: expected an unsigned integer dtype of 8 to 64 bits, got {dtypes.short_name(dtype)}")
+    return _bits(one_key("bits", key), shape_of("bits", shape), dtypes.bit_width(dtype))
+
+
+@fused(static=("shape", "width"))
+def _bits(key, shape, width):
+    return random_bits(key, shape, width)
+
+
+def random_bits(key, shape: tuple[int, ...], width: int):
+    """64 bits are both words of the cipher, fewer are the lowest of their exclusive or."""
+    first, second = cipher(key, shape)
+    dtype = UNSIGNED_OF_WIDTH[width]
+    if width == 64:
+        return or_(shift_left(convert(first, dtype), 32), convert(second, dtype))
+    return convert(xor(first, second), dtype)
