@@ -9,10 +9,6 @@ from funcml.core.config import config
 from funcml.core.values import Array
 from funcml.derivatives import (
     grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
     jvp,
     linear_transpose,
     linearize,
@@ -20,6 +16,7 @@ from funcml.derivatives import (
     vjp,
 )
 from funcml.inspection import disable_jit, eval_shape, make_jaxpr, named_call
+from funcml.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcml.placement import (
     block_until_ready,
     default_backend,

@@ -1,4 +1,4 @@
-"""Derivatives as functions of functions: `grad`, `jvp`, `vjp`, `linearize`, `linear_transpose`, the Jacobians, `hessian`.
+"""Derivatives as functions of functions: `grad`, `jvp`, `vjp`, `linearize`, `linear_transpose`.
 
 Each records the function on tracers, takes the program through a pass, and runs (or, inside another trace, records) what comes
 out. Outside `jit` the recorded function may ask for values: Python control flow works, and the program is that of the branches
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-
 
 import numpy as np
 
@@ -22,31 +21,25 @@ from funcml.arguments import (
     describe_value,
     evaluate,
     flatten_call,
-    function_name,
     is_array_like,
     normalise_argnums,
     origin_of,
     trace_call,
 )
+from funcml.compilation import ShapeDtypeStruct
 from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of
-from funcml.compilation import ShapeDtypeStruct
-from funcml.primitives.axes import broadcast_in_dim, reshape
+from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import tangent_aval
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.linearize import grad_jaxpr, linearize_jaxpr, vjp_jaxpr
 from funcml.transforms.transpose import transpose_jaxpr
-from funcml.vectorise import vmap
 
 __all__ = [
     "grad",
-    "hessian",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
     "jvp",
     "linear_transpose",
     "linearize",
@@ -112,8 +105,8 @@ def _gradient(fun, transform, argnums, has_aux, holomorphic, allow_int) -> Calla
     @functools.wraps(fun)
     def value_and_gradient(*args, **kwargs):
         numbers = normalise_argnums(argnums, len(args), transform)
-        call, moving = _split_arguments(fun, args, kwargs, numbers, transform)
-        _check_inputs(call, moving, holomorphic, allow_int)
+        call, moving = split_arguments(fun, args, kwargs, numbers, transform)
+        check_inputs(call, moving, holomorphic, allow_int)
         values = call.inputs()
         traced = trace_call(call, [aval_of(x) for x in values], values)
         _check_scalar(traced, call, has_aux, holomorphic)
@@ -125,7 +118,7 @@ def _gradient(fun, transform, argnums, has_aux, holomorphic, allow_int) -> Calla
         n = len(traced.jaxpr.outs)
         gradients = iter(outs[n:])
         leaves = [
-            next(gradients) if moves else _float0_zeros(aval_of(x))
+            next(gradients) if moves else float0_zeros(aval_of(x))
             for x, f, moves in zip(values, flags, inexact, strict=True)
             if f
         ]
@@ -134,7 +127,7 @@ def _gradient(fun, transform, argnums, has_aux, holomorphic, allow_int) -> Calla
     return user_facing(value_and_gradient)
 
 
-def _split_arguments(fun, args, kwargs, numbers, transform) -> tuple[Call, list[bool]]:
+def split_arguments(fun, args, kwargs, numbers, transform) -> tuple[Call, list[bool]]:
     """The flattened call, and which of its leaves belong to the arguments `numbers`; those are traced whatever they are."""
     call = flatten_call(fun, args, kwargs, transform)
     moving: list[bool] = []
@@ -147,7 +140,7 @@ def _split_arguments(fun, args, kwargs, numbers, transform) -> tuple[Call, list[
     return call, moving
 
 
-def _check_inputs(call: Call, moving, holomorphic: bool, allow_int: bool) -> None:
+def check_inputs(call: Call, moving, holomorphic: bool, allow_int: bool) -> None:
     for i, (x, m) in enumerate(zip(call.leaves, moving, strict=True)):
         if not m:
             continue
@@ -196,7 +189,7 @@ def _show_tree(result) -> str:
     return str(tree.map(str, result)) if result is not None else "None"
 
 
-def _float0_zeros(aval: ShapedArray) -> np.ndarray:
+def float0_zeros(aval: ShapedArray) -> np.ndarray:
     return np.zeros(aval.shape, dtypes.float0)
 
 
@@ -238,7 +231,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     n = len(traced.jaxpr.outs)
     rest = iter(outs[n:])
     out_tangents = [
-        next(rest) if has else _float0_zeros(a)
+        next(rest) if has else float0_zeros(a)
         for a, has in zip(traced.jaxpr.out_avals, has_tangent, strict=True)
     ]
     result, tangent = traced.rebuild(outs[:n]), traced.rebuild(out_tangents)
@@ -367,7 +360,7 @@ class _Pushforward:
 def _zeros_of(aval: ShapedArray):
     wanted = tangent_aval(aval)
     if wanted.dtype == dtypes.float0:
-        return _float0_zeros(wanted)
+        return float0_zeros(wanted)
     return broadcast_in_dim(wanted.dtype.type(0), wanted.shape) if wanted.shape else wanted.dtype.type(0)
 
 
@@ -419,7 +412,7 @@ class _Pullback:
             if has
         ]
         outs = iter(evaluate(self.backward.jaxpr, [*self.backward.captured, *residuals, *given]))
-        found = [next(outs) if m else _float0_zeros(a) for a, m in zip(self.avals, self.inexact, strict=True)]
+        found = [next(outs) if m else float0_zeros(a) for a, m in zip(self.avals, self.inexact, strict=True)]
         return tree.unflatten(self.treedef, found)[0]
 
     def _matching(self, cotangent) -> list:
@@ -484,168 +477,3 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
         return tree.unflatten(treedef, outs)[0]
 
     return user_facing(transposed)
-
-
-# ---- Jacobians -----------------------------------------------------------------------------------------------------
-
-
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
-    """The Jacobian of `fun`, one column at a time by forward mode: best where inputs are fewer than outputs.
-
-    For an output of shape [*out] and an argument of shape [*in] the result has shape [*out, *in]; trees nest output in input
-    order (a tree like the output with a tree like the argument at each leaf).
-
-    >>> import funcml, funcml.numpy as jnp
-    >>> funcml.jacfwd(lambda x: x ** 2)(jnp.array([1.0, 2.0])).tolist()
-    [[2.0, 0.0], [0.0, 4.0]]
-    """
-
-    @functools.wraps(fun)
-    def jacobian_of(*args, **kwargs):
-        numbers = normalise_argnums(argnums, len(args), "jacfwd")
-        call, moving = _split_arguments(fun, args, kwargs, numbers, "jacfwd")
-        _check_inputs(call, moving, holomorphic, False)
-        partial, chosen = _partial(fun, args, kwargs, numbers)
-        leaves, treedef = tree.flatten(chosen)
-        basis = _basis(leaves)
-
-        def push(*tangent_leaves):
-            result = jvp(partial, chosen, tree.unflatten(treedef, tangent_leaves), has_aux)
-            return result[1:] if has_aux else result[1]
-
-        if has_aux:
-            columns, aux = vmap(push, out_axes=(-1, None))(*basis)
-        else:
-            columns, aux = vmap(push, out_axes=-1)(*basis), None
-        _check_outputs(columns, "jacfwd", fun, holomorphic)
-        jacobian = tree.map(lambda y: _split_axis(y, -1, leaves, treedef, argnums), columns)
-        return (jacobian, aux) if has_aux else jacobian
-
-    return user_facing(jacobian_of)
-
-
-def jacrev(
-    fun: Callable,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable:
-    """The Jacobian of `fun`, one row at a time by reverse mode: best where outputs are fewer than inputs. Shapes as in `jacfwd`.
-
-    >>> import funcml, funcml.numpy as jnp
-    >>> funcml.jacrev(lambda x: x ** 2)(jnp.array([1.0, 2.0])).tolist()
-    [[2.0, 0.0], [0.0, 4.0]]
-    """
-
-    @functools.wraps(fun)
-    def jacobian_of(*args, **kwargs):
-        numbers = normalise_argnums(argnums, len(args), "jacrev")
-        call, moving = _split_arguments(fun, args, kwargs, numbers, "jacrev")
-        _check_inputs(call, moving, holomorphic, allow_int)
-        partial, chosen = _partial(fun, args, kwargs, numbers)
-        result = vjp(partial, *chosen, has_aux=has_aux)
-        y, pull = result[:2]
-        y_leaves, y_treedef = tree.flatten(y)
-        _check_outputs(y, "jacrev", fun, holomorphic)
-        basis = _basis(y_leaves)
-        rows = vmap(lambda *cts: pull(tree.unflatten(y_treedef, cts)))(*basis)
-        per_input, in_treedef = tree.flatten(rows)
-        split = [_split_rows(g, y_leaves) for g in per_input]
-        jacobian = tree.unflatten(
-            y_treedef,
-            [_select_argnums(tree.unflatten(in_treedef, [s[k] for s in split]), argnums) for k in range(len(y_leaves))],
-        )
-        return (jacobian, result[2]) if has_aux else jacobian
-
-    return user_facing(jacobian_of)
-
-
-jacobian = jacrev
-
-
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
-    """The Hessian of `fun`: forward over reverse.
-
-    >>> import funcml, funcml.numpy as jnp
-    >>> funcml.hessian(lambda x: (x ** 3).sum())(jnp.array([1.0, 2.0])).tolist()
-    [[6.0, 0.0], [0.0, 12.0]]
-    """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
-
-
-def _partial(fun, args, kwargs, numbers) -> tuple[Callable, tuple]:
-    """`fun` as a function of the arguments `numbers` alone, and those arguments."""
-
-    def partial(*chosen):
-        full = list(args)
-        for i, x in zip(numbers, chosen, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
-
-    partial.__name__ = function_name(fun)
-    return partial, tuple([args[i] for i in numbers])
-
-
-def _basis(leaves) -> list:
-    """The unit vectors of the space of all leaves: for each leaf an array of shape [total, *shape]."""
-    avals = [tangent_aval(aval_of(as_value(x))) for x in leaves]
-    total = sum(a.size for a in avals)
-    basis, start = [], 0
-    for a in avals:
-        if a.dtype == dtypes.float0:
-            basis.append(np.zeros((total, *a.shape), dtypes.float0))
-        else:
-            block = np.zeros((total, a.size), a.dtype)
-            block[start : start + a.size] = np.eye(a.size, dtype=a.dtype)
-            basis.append(block.reshape(total, *a.shape))
-        start += a.size
-    return basis
-
-
-def _pieces(leaves) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Start, stop and shape of each leaf in the space of all leaves."""
-    found, start = [], 0
-    for x in leaves:
-        aval = aval_of(as_value(x))
-        found.append((start, start + aval.size, aval.shape))
-        start += aval.size
-    return found
-
-
-def _split_axis(y, axis, leaves, treedef, argnums):
-    """[*out, total] -> a tree of [*out, *in]."""
-    from_shape = aval_of(y).shape[:-1]
-    parts = [reshape(_take_range(y, start, stop, len(from_shape)), (*from_shape, *shape)) for start, stop, shape in _pieces(leaves)]
-    return _select_argnums(tree.unflatten(treedef, parts), argnums)
-
-
-def _split_rows(g, y_leaves) -> list:
-    """[total, *in] -> for each output leaf [*out, *in]."""
-    if isinstance(g, np.ndarray):
-        return [np.zeros((*shape, *g.shape[1:]), g.dtype) for _, _, shape in _pieces(y_leaves)]
-    rest = aval_of(g).shape[1:]
-    return [reshape(_take_range(g, start, stop, 0), (*shape, *rest)) for start, stop, shape in _pieces(y_leaves)]
-
-
-def _take_range(x, start, stop, axis):
-    from_slice = [slice(None)] * aval_of(x).ndim
-    from_slice[axis] = slice(start, stop)
-    return x if (start, stop) == (0, aval_of(x).shape[axis]) else x[tuple(from_slice)]
-
-
-def _select_argnums(chosen: tuple, argnums):
-    return chosen[0] if isinstance(argnums, int) else chosen
-
-
-def _check_outputs(result, transform: str, fun, holomorphic: bool) -> None:
-    for path, y in tree.leaves_with_path(result):
-        aval = aval_of(y) if is_array_like(y) else None
-        place = tree.keystr(path)
-        if aval is None or (not holomorphic and not dtypes.is_inexact(aval.dtype)):
-            raise TypeError(
-                f"{transform} of {function_name(fun)} needs float outputs, but output{place} is {describe_value(y)}; "
-                "convert it to float, or return it as aux (has_aux=True)"
-            )
-        if holomorphic and not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{transform} of {function_name(fun)}: holomorphic=True needs complex outputs, output{place} is {aval}")

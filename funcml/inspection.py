@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from funcml.compilation import jit
 from funcml.core.config import disable_jit as _disable_jit
 from funcml.core.errors import user_facing
 from funcml.core.ir import Jaxpr
-from funcml.compilation import ShapeDtypeStruct, jit
 
 __all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
 

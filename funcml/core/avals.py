@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 __all__ = ["ShapedArray", "dtype_text", "shaped"]
 
 _KIND_LETTER = {"f": "f", "i": "i", "u": "u", "c": "c"}

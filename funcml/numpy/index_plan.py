@@ -236,7 +236,8 @@ def _rows(item, axis: int, shape, mode, strict: bool, wrap: bool) -> Rows:
 
 def _runtime_rows(item, axis: int, n: int, mode, wrap: bool) -> Rows:
     """An index known only at run time: negative ones and those of mode "wrap" are brought into range by equations."""
-    item = convert(item, index_dtype(item.aval))
+    dtype = index_dtype(item.aval)
+    item = item if item.dtype == dtype else convert(item, dtype)
     if mode == "wrap" and n:
         left = rem(item, scalar_of(item.aval, n))
         return Rows(axis, select(lt(left, scalar_of(item.aval, 0)), add(left, scalar_of(item.aval, n)), left), True)

@@ -11,6 +11,7 @@ On other devices the places are operands of a program that is compiled once for 
 from __future__ import annotations
 
 import functools
+import operator
 
 import numpy as np
 
@@ -151,9 +152,19 @@ def shape_without_rows(entries) -> tuple[int, ...]:
     return tuple([1 if e is NEW else e.size for e in entries if e is NEW or type(e) is Run])
 
 
+def axis_entries(entries) -> list:
+    """The entries that belong to an axis of the array, in its order."""
+    return sorted([e for e in entries if e is not NEW and e is not GAP], key=operator.attrgetter("axis"))
+
+
+def window_shape(entries) -> tuple[int, ...]:
+    """The shape of `view(x, entries)`."""
+    return tuple([e.size if type(e) is Run else 1 for e in axis_entries(entries)])
+
+
 def view(x, entries):
     """x[index] with an axis of length 1 in the place of each int, and without new axes."""
-    by_axis = sorted((e for e in entries if e is not NEW and e is not GAP), key=lambda e: e.axis)
+    by_axis = axis_entries(entries)
     starts = [low_of(e) for e in by_axis]
     spans = [span_of(e) for e in by_axis]
     steps = [abs(e.step) if type(e) is Run else 1 for e in by_axis]

@@ -23,7 +23,7 @@ from funcml.core.tracing import Tracer, aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy import index_read
-from funcml.numpy.index_plan import GAP, NEW, Mask, Point, Rows, Run, expand_masks, gather_plan, parse
+from funcml.numpy.index_plan import GAP, Mask, Rows, Run, expand_masks, gather_plan, parse
 from funcml.numpy.index_read import joined_entries, mode_name, read, split_entries, view, with_axes
 from funcml.numpy.promotion import as_array, literal, operand, spread
 from funcml.numpy.ufuncs import divide, power
@@ -165,8 +165,9 @@ def _write(x, entries, values, update: Update, how):
     arrays = [e for e in entries if type(e) is Rows]
     if not arrays:
         new = _fitted(values, index_read.shape_without_rows(entries), update.name)
-        old = view(x, entries)
-        return put_back(x, entries, update.combine(old, reshape(new, old.shape)))
+        new = reshape(new, index_read.window_shape(entries))
+        old = None if update.name == "set" else view(x, entries)
+        return put_back(x, entries, update.combine(old, new))
     strided, left = index_read.view_strided(x, entries)
     if strided is not x:
         full = index_read.strided_axes(x, entries)
@@ -185,7 +186,7 @@ def _write(x, entries, values, update: Update, how):
 
 def put_back(x, entries, window):
     """`x` with its view by `entries` replaced by `window`, which has an axis for each of `x`."""
-    by_axis = sorted((e for e in entries if e is not NEW and e is not GAP), key=lambda e: e.axis)
+    by_axis = index_read.axis_entries(entries)
     window = rev(window, [e.axis for e in by_axis if type(e) is Run and e.step < 0])
     if 0 in window.shape:
         return x

@@ -73,8 +73,9 @@ def wrap_negative(index, length: int):
     aval = aval_of(index)
     if dtypes.is_unsigned(aval.dtype):
         return index
-    index = convert(index, index_dtype(aval))
-    aval = aval_of(index)
+    if aval.dtype != index_dtype(aval):
+        index = convert(index, index_dtype(aval))
+        aval = aval_of(index)
     return select(lt(index, scalar_of(aval, 0)), add(index, scalar_of(aval, length)), index)
 
 

@@ -1,0 +1,388 @@
+"""Sums of products: vectors, matrices and tensors.
+
+`precision` and `preferred_element_type` are those of `lax.dot_general`; products of bools are logical.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import opt_einsum
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.core.values import Array
+from funcml.lowering.execute import fused
+from funcml.numpy.arguments import axes_of, axis_of, no_out
+from funcml.numpy.creation import diagonal
+from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, spread
+from funcml.numpy.reductions import sum as sum_of
+from funcml.primitives import axes as ax
+from funcml.primitives import elementwise as ew
+from funcml.primitives import shaping
+from funcml.primitives.contraction import dot_general
+
+__all__ = [
+    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
+    "vecdot", "vecmat",
+]
+
+
+def _product(a, b, numbers, precision, preferred):
+    """`dot_general` of operands of one dtype, bools included."""
+    if dtypes.is_bool(aval_of(a).dtype):
+        a, b = ew.convert(a, dtypes.int32), ew.convert(b, dtypes.int32)
+        return ew.ne(dot_general(a, b, numbers, precision), 0)
+    return dot_general(a, b, numbers, precision, preferred)
+
+
+def _pair(name: str, a, b):
+    a, b = promote_dtypes(name, a, b)
+    return as_array(a), as_array(b)
+
+
+def _dtype_or_none(dtype):
+    return None if dtype is None else dtypes.canonical(dtype)
+
+
+def _precision(precision):
+    return tuple(precision) if isinstance(precision, list) else precision
+
+
+_STATIC = ("precision", "preferred")
+
+# ---- matrix products ---------------------------------------------------------------------------------------------
+
+
+def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
+    """The matrix product [.., m, k] x [.., k, n] -> [.., m, n]; a vector is a row on the left and a column on the right.
+
+    Leading axes broadcast. Raises TypeError for operands without axes, ValueError for lengths that do not match.
+
+    >>> matmul(np.eye(2), np.ones(2)).shape
+    (2,)
+    """
+    return _matmul(operand("matmul", a), operand("matmul", b), _precision(precision), _dtype_or_none(preferred_element_type))
+
+
+@fused(static=_STATIC)
+def _matmul(a, b, precision, preferred):
+    a, b = _pair("matmul", a, b)
+    if not a.ndim or not b.ndim:
+        raise TypeError(f"matmul expects at least 1 dimension, got {a.aval} and {b.aval}; use multiply")
+    row, column = a.shape[-1], b.shape[max(b.ndim - 2, 0)]
+    if row != column:
+        raise ValueError(f"matmul: the last axis of {a.aval} and the {'only' if b.ndim == 1 else 'second last'} axis of "
+                         f"{b.aval} must have one length")
+    if a.ndim <= 2 and b.ndim <= 2:
+        return _product(a, b, (((a.ndim - 1,), (max(b.ndim - 2, 0),)), ((), ())), precision, preferred)
+    return _batched_matmul(a, b, precision, preferred)
+
+
+# An axis that only one operand has (or has with length > 1) is a free axis of that operand: nothing is broadcast.
+def _batched_matmul(a, b, precision, preferred):
+    a_batch, b_batch = a.shape[:-2], b.shape[:-2]
+    shape = broadcast_shapes(a_batch, b_batch)
+    lhs, a_axes = _without_ones(a, a_batch, len(shape))
+    rhs, b_axes = _without_ones(b, b_batch, len(shape))
+    shared = [d for d in range(len(shape)) if d in a_axes and d in b_axes]
+    numbers = (
+        ((lhs.ndim - 1,), (max(rhs.ndim - 2, 0),)),
+        ([a_axes.index(d) for d in shared], [b_axes.index(d) for d in shared]),
+    )
+    out = _product(lhs, rhs, numbers, precision, preferred)
+    made = [*shared, *[d for d in a_axes if d not in shared], *["row"] * (a.ndim > 1)]
+    made += [*[d for d in b_axes if d not in shared], *["column"] * (b.ndim > 1)]
+    wanted = sorted(d for d in made if isinstance(d, int)) + [d for d in ("row", "column") if d in made]
+    out = ax.transpose(out, [made.index(d) for d in wanted])
+    return ax.reshape(out, (*shape, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())))
+
+
+def _without_ones(x, batch, rank: int):
+    """`x` without its leading axes of length 1, and the place of each of the others in a batch of `rank` axes."""
+    ones = [i for i, n in enumerate(batch) if n == 1]
+    places = [i + rank - len(batch) for i, n in enumerate(batch) if n != 1]
+    return ax.squeeze(x, ones), places
+
+
+def dot(a, b, *, precision=None, preferred_element_type=None) -> Array:
+    """Numbers: their product. Else the sum of products over the last axis of `a` and the second last (only) one of `b`."""
+    return _dot(operand("dot", a), operand("dot", b), _precision(precision), _dtype_or_none(preferred_element_type))
+
+
+@fused(static=_STATIC)
+def _dot(a, b, precision, preferred):
+    a, b = promote_dtypes("dot", a, b)
+    if not aval_of(a).ndim or not aval_of(b).ndim:
+        x, y = promote("dot", a, b)
+        out = ew.and_(x, y) if dtypes.is_bool(aval_of(x).dtype) else ew.mul(x, y)
+        return out if preferred is None else ew.convert(out, preferred)
+    a, b = as_array(a), as_array(b)
+    return _contract("dot", a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),), precision, preferred)
+
+
+def _contract(name, a, b, a_axes, b_axes, precision, preferred):
+    if [a.shape[i] for i in a_axes] != [b.shape[i] for i in b_axes]:
+        raise ValueError(f"{name}: the axes {tuple(a_axes)} of {a.aval} and {tuple(b_axes)} of {b.aval} must have equal lengths")
+    return _product(a, b, ((tuple(a_axes), tuple(b_axes)), ((), ())), precision, preferred)
+
+
+def inner(a, b, *, precision=None, preferred_element_type=None) -> Array:
+    """The sum of products over the last axis of both; of numbers, their product."""
+    return _inner(operand("inner", a), operand("inner", b), _precision(precision), _dtype_or_none(preferred_element_type))
+
+
+@fused(static=_STATIC)
+def _inner(a, b, precision, preferred):
+    a, b = _pair("inner", a, b)
+    if not a.ndim or not b.ndim:
+        return _dot(a, b, precision, preferred)
+    return _contract("inner", a, b, (a.ndim - 1,), (b.ndim - 1,), precision, preferred)
+
+
+def vdot(a, b, *, precision=None, preferred_element_type=None) -> Array:
+    """The sum of conj(a) b over all elements."""
+    return _vdot(operand("vdot", a), operand("vdot", b), _precision(precision), _dtype_or_none(preferred_element_type))
+
+
+@fused(static=_STATIC)
+def _vdot(a, b, precision, preferred):
+    a, b = [ax.reshape(x, (x.size,)) for x in _pair("vdot", a, b)]
+    a = ew.conj(a) if dtypes.is_complex(a.dtype) else a
+    return _contract("vdot", a, b, (0,), (0,), precision, preferred)
+
+
+def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None) -> Array:
+    """The sum of conj(x1) x2 over one axis; the others broadcast."""
+    return _vecdot(operand("vecdot", x1), operand("vecdot", x2), axis, _precision(precision),
+                   _dtype_or_none(preferred_element_type))
+
+
+@fused(static=("axis", *_STATIC))
+def _vecdot(x1, x2, axis, precision, preferred):
+    x1, x2 = _pair("vecdot", x1, x2)
+    if not x1.ndim or not x2.ndim:
+        raise ValueError(f"vecdot expects at least 1 dimension, got {x1.aval} and {x2.aval}")
+    i, j = axis_of("vecdot", axis, x1.ndim), axis_of("vecdot", axis, x2.ndim)
+    if x1.shape[i] != x2.shape[j]:
+        raise ValueError(f"vecdot: axis {axis} of {x1.aval} and of {x2.aval} must have one length")
+    x1, x2 = ax.moveaxis(x1, i, x1.ndim - 1), ax.moveaxis(x2, j, x2.ndim - 1)
+    x1 = ew.conj(x1) if dtypes.is_complex(x1.dtype) else x1
+    out = _matmul(ax.expand_dims(x1, (x1.ndim - 1,)), ax.expand_dims(x2, (x2.ndim,)), precision, preferred)
+    return ax.squeeze(out, (out.ndim - 2, out.ndim - 1))
+
+
+def matvec(x1, x2, /) -> Array:
+    """Matrices times vectors: [.., m, n] x [.., n] -> [.., m]."""
+    x2 = as_array(operand("matvec", x2))
+    out = matmul(x1, ax.expand_dims(x2, (x2.ndim,)))
+    return ax.squeeze(out, (out.ndim - 1,))
+
+
+def vecmat(x1, x2, /) -> Array:
+    """Conjugated vectors times matrices: [.., m] x [.., m, n] -> [.., n]."""
+    x1 = as_array(operand("vecmat", x1))
+    x1 = ew.conj(x1) if dtypes.is_complex(x1.dtype) else x1
+    out = matmul(ax.expand_dims(x1, (x1.ndim - 1,)), x2)
+    return ax.squeeze(out, (out.ndim - 2,))
+
+
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None) -> Array:
+    """The sum of products over pairs of axes: the last n of `a` with the first n of `b`, or those that two lists name."""
+    if isinstance(axes, list | tuple):
+        if len(axes) != 2:
+            raise TypeError(f"tensordot: axes must be an int or a pair, got {axes!r}")
+        axes = tuple([tuple(x) if isinstance(x, list | tuple) else (x,) for x in axes])
+    return _tensordot(operand("tensordot", a), operand("tensordot", b), axes, _precision(precision),
+                      _dtype_or_none(preferred_element_type))
+
+
+@fused(static=("axes", *_STATIC))
+def _tensordot(a, b, axes, precision, preferred):
+    a, b = _pair("tensordot", a, b)
+    if isinstance(axes, tuple):
+        a_axes, b_axes = axes_of("tensordot", axes[0], a.ndim), axes_of("tensordot", axes[1], b.ndim)
+        if len(a_axes) != len(b_axes):
+            raise TypeError(f"tensordot: as many axes of one as of the other, got {axes}")
+    else:
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise TypeError(f"tensordot: axes={axes} is more than {a.aval} and {b.aval} have")
+        a_axes, b_axes = range(a.ndim - axes, a.ndim), range(axes)
+    return _contract("tensordot", a, b, tuple(a_axes), tuple(b_axes), precision, preferred)
+
+
+@fused
+def _outer(a, b):
+    a, b = _pair("outer", a, b)
+    a, b = ax.reshape(a, (a.size, 1)), ax.reshape(b, (1, b.size))
+    a, b = promote("outer", a, b)
+    return ew.and_(a, b) if dtypes.is_bool(aval_of(a).dtype) else ew.mul(a, b)
+
+
+def outer(a, b, out=None) -> Array:
+    """The product of each element of `a` with each of `b`: [size of a, size of b]."""
+    no_out("outer", out)
+    return _outer(operand("outer", a), operand("outer", b))
+
+
+@fused
+def kron(a, b) -> Array:
+    """The Kronecker product: each element of `a` times the array `b`, in the place of that element."""
+    a, b = _pair("kron", a, b)
+    rank = max(a.ndim, b.ndim)
+    a, b = [ax.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in (a, b)]
+    shape = tuple([n * m for n, m in zip(a.shape, b.shape, strict=True)])
+    a = ax.reshape(a, [k for n in a.shape for k in (n, 1)])
+    b = ax.reshape(b, [k for n in b.shape for k in (1, n)])
+    a, b = promote("kron", a, b)
+    return ax.reshape(ew.and_(a, b) if dtypes.is_bool(aval_of(a).dtype) else ew.mul(a, b), shape)
+
+
+def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> Array:
+    """The sum of the elements (i, i + offset) of two axes."""
+    no_out("trace", out)
+    return _trace(operand("trace", a), offset, axis1, axis2, _dtype_or_none(dtype))
+
+
+@fused(static=("offset", "axis1", "axis2", "dtype"))
+def _trace(a, offset, axis1, axis2, dtype):
+    return sum_of(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """The vector product along one axis of length 3 (or 2, the third component then being 0)."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    return _cross(operand("cross", a), operand("cross", b), axisa, axisb, axisc)
+
+
+# c_i = a_j b_k - a_k b_j, (i, j, k) cyclic
+@fused(static=("axisa", "axisb", "axisc"))
+def _cross(a, b, axisa, axisb, axisc):
+    a, b = _pair("cross", a, b)
+    a = ax.moveaxis(a, axis_of("cross", axisa, a.ndim), a.ndim - 1)
+    b = ax.moveaxis(b, axis_of("cross", axisb, b.ndim), b.ndim - 1)
+    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise ValueError(f"cross expects vectors of 2 or 3 components, got {a.aval} and {b.aval}")
+    shape = broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    a, b = [[spread(ax.squeeze(part, (part.ndim - 1,)), shape) for part in shaping.split(x, (1,) * x.shape[-1], -1)]
+            for x in (a, b)]
+
+    def minor(j, k):
+        products = []
+        for u, v in ((j, k), (k, j)):
+            products.append(ew.mul(a[u], b[v]) if u < len(a) and v < len(b) else None)
+        if products[0] is None and products[1] is None:
+            return ax.broadcast_in_dim(a[0].dtype.type(0), shape)
+        if products[0] is None:
+            return ew.neg(products[1])
+        return products[0] if products[1] is None else ew.sub(*products)
+
+    if len(a) == len(b) == 2:
+        return minor(0, 1)
+    out = shaping.concatenate([ax.expand_dims(minor(j, k), (len(shape),)) for j, k in ((1, 2), (2, 0), (0, 1))], len(shape))
+    return ax.moveaxis(out, len(shape), axis_of("cross", axisc, len(shape) + 1))
+
+
+# ---- einsum ------------------------------------------------------------------------------------------------------
+
+
+def einsum(subscripts, /, *operands_, out=None, optimize="auto", precision=None, preferred_element_type=None) -> Array:
+    """Sums of products in Einstein's notation: a letter for each axis, summed unless it stands behind the arrow.
+
+    The order of pairwise contractions is found by opt_einsum; `optimize=False` takes the operands from left to right.
+
+    >>> einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))).shape
+    (2, 4)
+    """
+    no_out("einsum", out)
+    spec, arrays = _subscripts(subscripts, operands_)
+    return _einsum(arrays, spec, optimize if isinstance(optimize, str | bool) else tuple(map(tuple, optimize[1:])),
+                   _precision(precision), _dtype_or_none(preferred_element_type))
+
+
+def _subscripts(subscripts, given) -> tuple[str, list]:
+    """The subscripts with every letter spelled out, and the operands; also of the form (a, [0, 1], b, [1, 2], [0, 2])."""
+    if isinstance(subscripts, str):
+        arrays = operands("einsum", given)
+        form = (subscripts, *[np.shape(x) for x in arrays])
+    else:
+        given = (subscripts, *given)
+        arrays = operands("einsum", given[: len(given) // 2 * 2 : 2])
+        form = list(given)
+        form[: len(given) // 2 * 2 : 2] = [np.shape(x) for x in arrays]
+    try:
+        inputs, output, _ = opt_einsum.parser.parse_einsum_input(form, shapes=True)
+    except (ValueError, IndexError) as error:
+        raise TypeError(f"einsum {form[0]!r}: {error}") from None
+    return f"{inputs}->{output}", arrays
+
+
+@functools.lru_cache(maxsize=1024)
+def _path(spec: str, shapes: tuple, optimize) -> tuple:
+    if optimize is False:
+        return tuple([(0, 1)] * (len(shapes) - 1)) or ((0,),)
+    strategy = "optimal" if optimize is True else (list(optimize) if isinstance(optimize, tuple) else optimize)
+    return tuple(opt_einsum.contract_path(spec, *shapes, shapes=True, optimize=strategy)[0])
+
+
+def einsum_path(subscripts, /, *operands_, optimize="auto"):
+    """The order of contractions that `einsum` takes, and a report of its cost."""
+    spec, arrays = _subscripts(subscripts, operands_)
+    strategy = {True: "optimal", False: "auto"}.get(optimize, optimize) if isinstance(optimize, bool) else optimize
+    path, report = opt_einsum.contract_path(spec, *[np.shape(x) for x in arrays], shapes=True, optimize=strategy)
+    return ["einsum_path", *path], str(report)
+
+
+@fused(static=("spec", "optimize", *_STATIC))
+def _einsum(arrays, spec, optimize, precision, preferred):
+    arrays = [as_array(x) for x in promote_dtypes("einsum", *arrays)]
+    inputs, output = spec.split("->")
+    terms = list(zip(inputs.split(","), arrays, strict=True))
+    _check_lengths(spec, terms)
+    for step in _path(spec, tuple([x.shape for x in arrays]), optimize):
+        chosen = [terms.pop(i) for i in sorted(step, reverse=True)]
+        needed = set(output).union(*[letters for letters, _ in terms])
+        while len(chosen) > 1:
+            rest = needed.union(*[letters for letters, _ in chosen[2:]])
+            chosen[:2] = [_contract_pair(chosen[1], chosen[0], rest, precision, preferred)]
+        terms.append(_reduce_term(chosen[0], needed))
+    letters, out = terms[0]
+    out = ax.transpose(out, [letters.index(c) for c in output])
+    return out if preferred is None else ew.convert(out, preferred)
+
+
+def _check_lengths(spec: str, terms) -> None:
+    lengths: dict[str, int] = {}
+    for letters, x in terms:
+        for c, n in zip(letters, x.shape, strict=True):
+            if lengths.setdefault(c, n) != n:
+                raise ValueError(f"einsum {spec!r}: the axis {c} has the lengths {lengths[c]} and {n}")
+
+
+def _reduce_term(term, needed):
+    """A term without repeated letters, summed over the letters that nobody needs."""
+    letters, x = term
+    for c in dict.fromkeys(letters):
+        while letters.count(c) > 1:
+            i = letters.index(c)
+            j = letters.index(c, i + 1)
+            x = diagonal(x, 0, i, j)
+            letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
+    gone = [i for i, c in enumerate(letters) if c not in needed]
+    if gone:
+        x = ew.ne(ax.reduce_sum(ew.convert(x, dtypes.int32), gone), 0) if dtypes.is_bool(x.dtype) else ax.reduce_sum(x, gone)
+    return "".join([c for c in letters if c in needed]), x
+
+
+def _contract_pair(left, right, needed, precision, preferred):
+    """Two terms as one: batch letters are in both and needed, contracted ones in both only."""
+    a, x = _reduce_term(left, needed.union(right[0]))
+    b, y = _reduce_term(right, needed.union(left[0]))
+    batch = [c for c in a if c in b and c in needed]
+    contract = [c for c in a if c in b and c not in needed]
+    numbers = tuple([([a.index(c) for c in group], [b.index(c) for c in group]) for group in (contract, batch)])
+    out = _product(x, y, numbers, precision, preferred)
+    free = [c for c in a if c not in b] + [c for c in b if c not in a]
+    return "".join([*batch, *free]), out
