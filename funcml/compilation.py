@@ -80,7 +80,7 @@ class ShapeDtypeStruct:
 
 
 class _Entry:
-    """A compiled call: its program, the values it closes over, and how to rebuild its result."""
+    """A call made ready: its program, the values it closes over, and how to rebuild its result."""
 
     __slots__ = ("program", "captured", "traced", "unflatten", "plain", "unchecked_donation")
 
@@ -195,11 +195,11 @@ class JitFunction:
         many = len(pjrt.local_devices()) > 1
         entry = self._entries.get((*key, device) if many else key)
         if entry is None:
-            entry = self._compile(call_, key, device)
+            entry = self._make_entry(call_, key, device)
             self._entries[(*key, device) if many else key] = entry
         return self._run(entry, arrays)
 
-    def _compile(self, call_: Call, key, device) -> _Entry:
+    def _make_entry(self, call_: Call, key, device) -> _Entry:
         traced = self._trace(call_, key)
         donated = self._donated.flags(call_)
         captured = placed(traced.captured)[0] if traced.captured else []
@@ -285,13 +285,13 @@ class Lowered:
 
     def __init__(self, traced: TracedFunction):
         self._traced = traced
-        self._entry: _Entry | None = None
+        self._entry = traced._jitted._make_entry(traced._call, traced._key, pjrt.default_device())
 
     def as_text(self, dialect: str | None = None) -> str:
         """The StableHLO module as text."""
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"as_text: the only dialect before compilation is 'stablehlo', got {dialect!r}")
-        return self._compiled_entry().program.text
+        return self._entry.program.text
 
     @property
     def out_info(self):
@@ -304,13 +304,8 @@ class Lowered:
 
     def compile(self) -> Compiled:
         """The executable."""
-        return Compiled(self._traced, self._compiled_entry())
-
-    def _compiled_entry(self) -> _Entry:
-        if self._entry is None:
-            traced = self._traced
-            self._entry = traced._jitted._compile(traced._call, traced._key, pjrt.default_device())
-        return self._entry
+        self._entry.program.compile()
+        return Compiled(self._traced, self._entry)
 
 
 class Compiled:

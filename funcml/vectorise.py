@@ -21,6 +21,7 @@ from funcml.arguments import (
 from funcml.core.errors import user_facing
 from funcml.core.ir import MappedAxis
 from funcml.core.tracing import aval_of
+from funcml.primitives.batching import example_aval
 from funcml.transforms.vmap import vmap_jaxpr
 
 __all__ = ["vmap"]
@@ -63,7 +64,7 @@ def vmap(
         inputs = [(x, d) for x, d, t in zip(call.leaves, dims, call.traced, strict=True) if t]
         values = [x for x, _ in inputs]
         at = [d for _, d in inputs]
-        traced = trace_call(call, [_example(aval_of(x), d) for x, d in inputs])
+        traced = trace_call(call, [example_aval(aval_of(x), d) for x, d in inputs])
         n = len(traced.captured)
         wanted = _output_dims(traced, out_axes, call)
         in_dims = (*([None] * n), *at)
@@ -141,10 +142,6 @@ def _common_size(call: Call, dims: list, axis_size: int | None) -> int:
         asked = f", and axis_size={axis_size} was asked for" if axis_size is not None else ""
         raise ValueError(f"{call.name}: the mapped axes have different lengths: {found}{asked}")
     return next(iter(sizes))
-
-
-def _example(aval, dim):
-    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
 
 
 def _output_dims(traced, out_axes, call: Call) -> tuple:

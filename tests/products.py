@@ -151,8 +151,9 @@ def _restrict(flat, args, moving, smooth) -> Callable:
 
 
 def _pair(cts, tangents):
-    """The sum of products, without conjugation: how cotangents act on tangents."""
-    return np.asarray(sum(np.sum(np.asarray(c) * np.asarray(t)) for c, t in zip(cts, tangents, strict=True)))
+    """The real part of the sum of products, without conjugation: how cotangents act on tangents, for functions that
+    need not be holomorphic too."""
+    return np.asarray(sum(np.sum(np.asarray(c) * np.asarray(t)).real for c, t in zip(cts, tangents, strict=True)))
 
 
 def _random_like(rng, a):

@@ -34,7 +34,7 @@ __all__ = ["Program", "compiled", "fused", "run_primitive", "run_program"]
 
 
 class Program:
-    """A compiled jaxpr on one device: call it with a list of DeviceArrays, one for each input.
+    """A jaxpr lowered for one device, and compiled at the first need: run it on a list of DeviceArrays, one for each input.
 
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
@@ -63,20 +63,27 @@ class Program:
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text = to_stablehlo(core, name, self.donated, device.platform)
         self.executable = None
-        if computed:
-            types = [(a.shape, _stored(a.dtype)) for a in self.computed]
-            self.executable = disk_cache.load_or_compile(self.text, types, device)
-            self._run = self.executable.run
+        self._run = self._compile_and_run if computed else _run_nothing
+
+    def compile(self) -> Program:
+        """Loads the executable from disk or compiles it, unless that is done; gives the program itself."""
+        with _compile_lock:
+            if self.executable is None and self.computed:
+                types = [(a.shape, _stored(a.dtype)) for a in self.computed]
+                self.executable = disk_cache.load_or_compile(self.text, types, self.device)
+                self._run = self.executable.run
+        return self
+
+    def _compile_and_run(self, buffers):
+        return self.compile()._run(buffers)
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The outputs for these inputs, all on the device of the program."""
         if not self.indirect:
-            outs = self._run([a._buffer for a in arrays]) if self.executable else []
+            outs = self._run([a._buffer for a in arrays])
             return [DeviceArray(b, a) for b, a in zip(outs, self.computed)]  # noqa: B905
-        outs = []
-        if self.executable is not None:
-            found = self._run([arrays[i]._buffer for i in self.kept])
-            outs = [DeviceArray(b, a) for b, a in zip(found, self.computed, strict=True)]
+        found = self._run([arrays[i]._buffer for i in self.kept])
+        outs = [DeviceArray(b, a) for b, a in zip(found, self.computed, strict=True)]
         return [self._output(kind, value, arrays, outs) for kind, value in self.plan]
 
     def _output(self, kind, value, arrays, outs):
@@ -85,6 +92,10 @@ class Program:
         if kind == "input":
             return arrays[value]
         return DeviceArray(asarray(np.asarray(value.value, value.aval.dtype), device=self.device)._buffer, value.aval)
+
+
+def _run_nothing(buffers):
+    return []
 
 
 def _stored(dtype):
@@ -96,7 +107,7 @@ _compile_lock = threading.RLock()
 
 
 def compiled(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
-    """The program of an interned jaxpr on a device, compiled at most once."""
+    """The program of an interned jaxpr on a device, made at most once."""
     device = device or pjrt.default_device()
     key = (Program, device)
     program = jaxpr.memo.get(key)

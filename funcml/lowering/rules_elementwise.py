@@ -206,17 +206,15 @@ def _conj(z):
 
 @written
 def _complex_sign(z):
-    """z / |z| with both parts first divided by the larger: |z| itself may be inf where z is finite."""
+    """z / |z|, both halved where |z| might be inf though z is finite."""
     x, y = ew.real(z), ew.imag(z)
-    infinite = ew.eq(ew.max(ew.abs(x), ew.abs(y)), np.inf)
-    x, y = (ew.select(infinite, _infinite_part(p), p) for p in (x, y))
     size = ew.max(ew.abs(x), ew.abs(y))
-    at_zero = ew.eq(size, 0.0)
-    size = ew.select(at_zero, full(1, size), size)
-    x, y = ew.div(x, size), ew.div(y, size)
-    unit = ew.complex(x, y)
-    norm = ew.abs(unit)
-    norm = ew.select(at_zero, full(1, norm), norm)
+    infinite = ew.eq(size, np.inf)
+    x, y = (ew.select(infinite, _infinite_part(p), p) for p in (x, y))
+    scale = ew.select(ew.gt(size, 1.0), full(0.5, x), full(1, x))
+    x, y = ew.mul(x, scale), ew.mul(y, scale)
+    norm = ew.abs(ew.complex(x, y))
+    norm = ew.select(ew.eq(norm, 0.0), full(1, norm), norm)
     return ew.complex(ew.div(x, norm), ew.div(y, norm))
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "hstack",
     "matrix_transpose",
     "moveaxis",
+    "ndim",
     "permute_dims",
     "ravel",
     "ravel_multi_index",
@@ -45,6 +46,8 @@ __all__ = [
     "roll",
     "rollaxis",
     "rot90",
+    "shape",
+    "size",
     "split",
     "squeeze",
     "stack",
@@ -63,6 +66,22 @@ def _array(name: str, x) -> Array:
 
 
 # ---- shape -------------------------------------------------------------------------------------------------------
+
+
+def shape(a) -> tuple[int, ...]:
+    """The lengths of the axes."""
+    return aval_of(_array("shape", a)).shape
+
+
+def ndim(a) -> int:
+    """The number of axes."""
+    return aval_of(_array("ndim", a)).ndim
+
+
+def size(a, axis=None) -> int:
+    """The number of elements, or of those along the given axes."""
+    a = _array("size", a)
+    return math.prod([a.shape[i] for i in axes_of("size", axis, a.ndim)])
 
 
 def reshape(a, shape, order: str = "C", *, copy: bool | None = None) -> Array:

@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 
-def _static_axis(axis):
+def static_axis(axis):
     """An axis argument as a hashable one."""
     if axis is None or isinstance(axis, int):
         return axis
@@ -111,13 +111,13 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     Array([3, 5, 7], dtype=int64)
     """
     no_out("sum", out)
-    return _total(operand("sum", a), initial, where, "sum", _static_axis(axis), dtype, bool(keepdims), promote_integers)
+    return _total(operand("sum", a), initial, where, "sum", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The product of `a` over the given axes (all, if None), times `initial`; of the elements that `where` marks."""
     no_out("prod", out)
-    return _total(operand("prod", a), initial, where, "prod", _static_axis(axis), dtype, bool(keepdims), promote_integers)
+    return _total(operand("prod", a), initial, where, "prod", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
 _TOTALS = {"sum": (ax.reduce_sum, ew.add, 0), "prod": (red.reduce_prod, ew.mul, 1)}
@@ -154,7 +154,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("max", out)
-    return _extreme(operand("max", a), initial, where, "max", _static_axis(axis), bool(keepdims))
+    return _extreme(operand("max", a), initial, where, "max", static_axis(axis), bool(keepdims))
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
@@ -164,7 +164,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("min", out)
-    return _extreme(operand("min", a), initial, where, "min", _static_axis(axis), bool(keepdims))
+    return _extreme(operand("min", a), initial, where, "min", static_axis(axis), bool(keepdims))
 
 
 amax, amin = max, min
@@ -200,7 +200,7 @@ def _extreme(a, initial, where, name, axis, keepdims):
 def ptp(a, axis=None, out=None, keepdims=False):
     """The greatest less the least element over the given axes."""
     no_out("ptp", out)
-    return _ptp(operand("ptp", a), _static_axis(axis), bool(keepdims))
+    return _ptp(operand("ptp", a), static_axis(axis), bool(keepdims))
 
 
 @fused(static=("axis", "keepdims"))
@@ -211,13 +211,13 @@ def _ptp(a, axis, keepdims):
 def argmax(a, axis=None, out=None, keepdims=None):
     """The index of the first greatest element along an axis, or in `a` flattened; a nan counts as the greatest."""
     no_out("argmax", out)
-    return _arg(operand("argmax", a), "argmax", _static_axis(axis), bool(keepdims), dtypes.default_int())
+    return _arg(operand("argmax", a), "argmax", static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
     """The index of the first least element along an axis, or in `a` flattened; a nan counts as the least."""
     no_out("argmin", out)
-    return _arg(operand("argmin", a), "argmin", _static_axis(axis), bool(keepdims), dtypes.default_int())
+    return _arg(operand("argmin", a), "argmin", static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 @fused(static=("name", "axis", "keepdims", "index_dtype"))
@@ -238,13 +238,13 @@ def _arg(a, name, axis, keepdims, index_dtype):
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether no element over the given axes is 0, of those that `where` marks."""
     no_out("all", out)
-    return _logic(operand("all", a), where, "all", _static_axis(axis), bool(keepdims))
+    return _logic(operand("all", a), where, "all", static_axis(axis), bool(keepdims))
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether some element over the given axes is not 0, of those that `where` marks."""
     no_out("any", out)
-    return _logic(operand("any", a), where, "any", _static_axis(axis), bool(keepdims))
+    return _logic(operand("any", a), where, "any", static_axis(axis), bool(keepdims))
 
 
 @fused(static=("name", "axis", "keepdims"))
@@ -258,7 +258,7 @@ def _logic(a, where, name, axis, keepdims):
 
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements over the given axes are not 0."""
-    return _count_nonzero(operand("count_nonzero", a), _static_axis(axis), bool(keepdims), dtypes.default_int())
+    return _count_nonzero(operand("count_nonzero", a), static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 @fused(static=("axis", "keepdims", "dtype"))
@@ -272,7 +272,7 @@ def _count_nonzero(a, axis, keepdims, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The arithmetic mean over the given axes, of the elements that `where` marks; nan if there is none."""
     no_out("mean", out)
-    return _mean(operand("mean", a), where, _static_axis(axis), dtype, bool(keepdims))
+    return _mean(operand("mean", a), where, static_axis(axis), dtype, bool(keepdims))
 
 
 def _count(x, where, axes, keepdims, dtype):
@@ -311,7 +311,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     """
     no_out("var", out)
     ddof = _ddof("var", ddof, correction)
-    return _deviation(operand("var", a), where, mean, "var", _static_axis(axis), dtype, ddof, bool(keepdims))
+    return _deviation(operand("var", a), where, mean, "var", static_axis(axis), dtype, ddof, bool(keepdims))
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
@@ -321,7 +321,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     """
     no_out("std", out)
     ddof = _ddof("std", ddof, correction)
-    return _deviation(operand("std", a), where, mean, "std", _static_axis(axis), dtype, ddof, bool(keepdims))
+    return _deviation(operand("std", a), where, mean, "std", static_axis(axis), dtype, ddof, bool(keepdims))
 
 
 # var = |c|^2 / (n - ddof), std = |c| / sqrt(n - ddof), with c = a - mean
@@ -363,7 +363,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     """
     a = operand("average", a)
     weights = None if weights is None else operand("average", weights)
-    out, total = _average(a, weights, _static_axis(axis), bool(keepdims))
+    out, total = _average(a, weights, static_axis(axis), bool(keepdims))
     return (out, total) if returned else out
 
 
@@ -440,13 +440,13 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The greatest of the elements that are not nan; nan if there is no other."""
     no_out("nanmax", out)
-    return _nan_extreme(operand("nanmax", a), initial, where, "max", _static_axis(axis), bool(keepdims))
+    return _nan_extreme(operand("nanmax", a), initial, where, "max", static_axis(axis), bool(keepdims))
 
 
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The least of the elements that are not nan; nan if there is no other."""
     no_out("nanmin", out)
-    return _nan_extreme(operand("nanmin", a), initial, where, "min", _static_axis(axis), bool(keepdims))
+    return _nan_extreme(operand("nanmin", a), initial, where, "min", static_axis(axis), bool(keepdims))
 
 
 @fused(static=("name", "axis", "keepdims"))
@@ -464,13 +464,13 @@ def _nan_extreme(a, initial, where, name, axis, keepdims):
 def nanargmax(a, axis=None, out=None, keepdims=None):
     """The index of the first greatest element that is not nan; -1 if there is no other."""
     no_out("nanargmax", out)
-    return _nan_arg(operand("nanargmax", a), "argmax", _static_axis(axis), bool(keepdims), dtypes.default_int())
+    return _nan_arg(operand("nanargmax", a), "argmax", static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 def nanargmin(a, axis=None, out=None, keepdims=None):
     """The index of the first least element that is not nan; -1 if there is no other."""
     no_out("nanargmin", out)
-    return _nan_arg(operand("nanargmin", a), "argmin", _static_axis(axis), bool(keepdims), dtypes.default_int())
+    return _nan_arg(operand("nanargmin", a), "argmin", static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 @fused(static=("name", "axis", "keepdims", "index_dtype"))
@@ -490,25 +490,25 @@ def _nan_arg(a, name, axis, keepdims, index_dtype):
 def cumsum(a, axis=None, dtype=None, out=None):
     """The sums of the elements up to each, along an axis or of `a` flattened."""
     no_out("cumsum", out)
-    return _running(operand("cumsum", a), "sum", _static_axis(axis), dtype, False, False, False)
+    return _running(operand("cumsum", a), "sum", static_axis(axis), dtype, False, False, False)
 
 
 def cumprod(a, axis=None, dtype=None, out=None):
     """The products of the elements up to each, along an axis or of `a` flattened."""
     no_out("cumprod", out)
-    return _running(operand("cumprod", a), "prod", _static_axis(axis), dtype, False, False, False)
+    return _running(operand("cumprod", a), "prod", static_axis(axis), dtype, False, False, False)
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):
     """The running sums, with nan as 0."""
     no_out("nancumsum", out)
-    return _running(operand("nancumsum", a), "sum", _static_axis(axis), dtype, True, False, False)
+    return _running(operand("nancumsum", a), "sum", static_axis(axis), dtype, True, False, False)
 
 
 def nancumprod(a, axis=None, dtype=None, out=None):
     """The running products, with nan as 1."""
     no_out("nancumprod", out)
-    return _running(operand("nancumprod", a), "prod", _static_axis(axis), dtype, True, False, False)
+    return _running(operand("nancumprod", a), "prod", static_axis(axis), dtype, True, False, False)
 
 
 def _only_axis(name: str, x, axis):

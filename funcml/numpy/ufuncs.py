@@ -139,6 +139,8 @@ def power(x1, x2, /):
     >>> power(2.0, 3)
     Array(8., dtype=float32, weak_type=True)
     """
+    if type(x2) is int and isinstance(x1, Array) and not dtypes.is_bool(x1.dtype):
+        return powers.integer_pow(x1, x2)
     if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
         return _to_integer(operand("power", x1), int(x2), None if type(x2) is int else x2.dtype)
     if type(x2) is float and isinstance(x1, Array) and dtypes.is_inexact(x1.dtype):

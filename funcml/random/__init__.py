@@ -1,6 +1,16 @@
 """Random numbers as functions of a key."""
 
 from funcml.random.bits import bits
+from funcml.random.continuous import (
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    normal,
+    truncated_normal,
+    uniform,
+)
 from funcml.random.keys import (
     PRNGKey,
     clone,

@@ -24,8 +24,8 @@ from funcml.primitives.identities import copy
 from funcml.primitives.random_bits import KEY, random_unwrap, random_wrap, threefry2x32
 
 __all__ = [
-    "PRNGKey", "cipher", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "one_key", "split", "subkeys",
-    "wrap_key_data",
+    "PRNGKey", "cipher", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "one_key", "several", "split",
+    "subkeys", "wrap_key_data",
 ]
 
 _U32 = dtypes.uint32
@@ -156,6 +156,12 @@ def _split(key, shape):
 def subkeys(key, shape):
     """`split` inside a program."""
     return _from_words(*cipher(key, shape), _is_typed(key))
+
+
+def several(key, count: int) -> list:
+    """`count` new keys, each by itself, inside a program."""
+    shape = aval_of(key).shape
+    return [reshape(k, shape) for k in shaping.split(subkeys(key, (count,)), (1,) * count)]
 
 
 def fold_in(key, data) -> Array:

@@ -17,8 +17,7 @@ from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, intern
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
-from funcml.primitives.axes import moveaxis
-from funcml.primitives.batching import spread_at_front
+from funcml.primitives.batching import example_aval, place_axis
 from funcml.primitives.elementwise import add_any
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.call import Call, call_p
@@ -204,7 +203,7 @@ class BatchedJvp(NamedTuple):
     def __call__(self, consts, primals, tangents):
         values, dims, kinds = [*consts, *primals], list(self.dims), []
         for t, d in zip(tangents, self.dims[self.consts :], strict=True):
-            kinds.append(None if type(t) is not Zero else Zero(_without(t.aval, d)))
+            kinds.append(None if type(t) is not Zero else Zero(example_aval(t.aval, d)))
             if type(t) is not Zero:
                 values.append(t)
                 dims.append(d)
@@ -218,25 +217,16 @@ class BatchedJvp(NamedTuple):
             has_tangent.extend(type(t) is not Zero for t in out_tangents)
             return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
 
-        avals = [_without(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
+        avals = [example_aval(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
         jaxpr, captured = trace(example, avals, "a batched custom_jvp rule")
         outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
         wanted = [*self.out_dims, *[d for d, has in zip(self.out_dims, has_tangent, strict=True) if has]]
-        outs = [_at(self.axis, x, d, w) for x, d, w in zip(outs, found, wanted, strict=True)]
+        outs = [place_axis(self.axis, x, d, w) for x, d, w in zip(outs, found, wanted, strict=True)]
         k = len(self.out_dims)
         rest = iter(outs[k:])
         return outs[:k], [
             next(rest) if has else Zero(tangent_aval(a)) for a, has in zip(self.out_avals, has_tangent, strict=True)
         ]
-
-
-def _without(aval, dim):
-    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
-
-
-def _at(axis, x, dim, wanted):
-    """`x` with its mapped axis moved to `wanted`; made where there is none."""
-    return x if wanted is None and dim is None else moveaxis(spread_at_front(axis, x, dim), 0, wanted or 0)
 
 
 class CustomJvpCall(Call):

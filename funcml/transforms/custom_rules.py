@@ -76,7 +76,7 @@ def _positional(function, args, kwargs, what) -> tuple:
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
-            f"{what}: the arguments {sorted(bound.kwargs)} are keyword-only; rules take arguments by position, so make them positional"
+            f"{what}: the arguments {sorted(bound.kwargs)} are keyword-only; rules take arguments by position: make them so"
         )
     return bound.args
 

@@ -3,8 +3,8 @@
     f = custom_vjp(f);  f.defvjp(fwd, bwd)        fwd(x) -> (f(x), residuals);  bwd(residuals, ct) -> cotangents of x
 
 A call leaves `custom_vjp_call[jaxpr, rule]`. The jvp pass replaces it by what `fwd` records, and by one linear equation,
-`pullback[jaxpr] (residuals, tangents)`, whose `jaxpr` is what `bwd` records: residuals, cotangents -> cotangents. Its transpose is
-that program. Where the linear equation itself has to be computed (forward mode) it is the transpose of that program: so forward
+`pullback[jaxpr] (residuals, tangents)`, whose `jaxpr` is what `bwd` records: residuals, cotangents -> cotangents. Its
+transpose is that program. Where the linear equation itself has to be computed (forward mode) it is the transpose of that program: so forward
 mode, and derivatives of any order, go through a custom_vjp whose `bwd` is linear in the cotangent.
 """
 
@@ -20,8 +20,8 @@ from funcml.core.errors import MissingRuleError
 from funcml.core.ir import Jaxpr, Primitive, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
-from funcml.primitives.axes import moveaxis, reduce_sum
-from funcml.primitives.batching import spread_at_front
+from funcml.primitives.axes import reduce_sum
+from funcml.primitives.batching import batched_aval, example_aval, place_axis, spread_at_front
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.call import Call, call_p
 from funcml.transforms.custom_rules import (
@@ -34,7 +34,7 @@ from funcml.transforms.custom_rules import (
 )
 from funcml.transforms.jvp import evaluate_jvp
 from funcml.transforms.transpose import transpose_jaxpr
-from funcml.transforms.vmap import batched_aval, evaluate_vmap, vmap_jaxpr
+from funcml.transforms.vmap import evaluate_vmap, vmap_jaxpr
 
 __all__ = ["custom_vjp", "custom_vjp_call_p", "pullback_p"]
 
@@ -255,18 +255,18 @@ class BatchedVjp(NamedTuple):
             return [*outs, *residuals]
 
         values = [*consts, *primals]
-        avals = [_without(aval_of(x), d) for x, d in zip(values, self.dims, strict=True)]
+        avals = [example_aval(aval_of(x), d) for x, d in zip(values, self.dims, strict=True)]
         jaxpr, captured = trace(example, avals, "a batched custom_vjp fwd rule")
         outs, dims = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *self.dims])
         k = len(self.out_dims)
-        placed = [_at(self.axis, x, d, w) for x, d, w in zip(outs[:k], dims[:k], self.out_dims, strict=True)]
+        placed = [place_axis(self.axis, x, d, w) for x, d, w in zip(outs[:k], dims[:k], self.out_dims, strict=True)]
         return placed, outs[k:], (contexts[0], tuple(dims[k:]))
 
     def backward(self, consts, context, residuals, cts):
         """`rule.backward` of each example; cotangents of an input that the examples share are summed."""
         inner_context, residual_dims = context
         n, m = len(consts), len(consts) + len(residuals)
-        kinds = [Zero(_without(ct.aval, d)) if type(ct) is Zero else None for ct, d in zip(cts, self.out_dims, strict=True)]
+        kinds = [Zero(example_aval(ct.aval, d)) if type(ct) is Zero else None for ct, d in zip(cts, self.out_dims, strict=True)]
         given = [(ct, d) for ct, d in zip(cts, self.out_dims, strict=True) if type(ct) is not Zero]
         values = [*consts, *residuals, *[ct for ct, _ in given]]
         dims = [*self.dims[:n], *residual_dims, *[d for _, d in given]]
@@ -280,7 +280,7 @@ class BatchedVjp(NamedTuple):
             has_ct.extend(type(ct) is not Zero for ct in found)
             return [ct for ct in found if type(ct) is not Zero]
 
-        avals = [_without(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
+        avals = [example_aval(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
         jaxpr, captured = trace(example, avals, "a batched custom_vjp bwd rule")
         outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
         rest = iter(zip(outs, found, strict=True))
@@ -292,16 +292,7 @@ class BatchedVjp(NamedTuple):
     def _cotangent(self, ct, dim, wanted):
         if wanted is None:
             return reduce_sum(spread_at_front(self.axis, ct, dim), (0,))
-        return _at(self.axis, ct, dim, wanted)
-
-
-def _without(aval, dim):
-    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
-
-
-def _at(axis, x, dim, wanted):
-    """`x` with its mapped axis moved to `wanted`; made where there is none."""
-    return x if wanted is None and dim is None else moveaxis(spread_at_front(axis, x, dim), 0, wanted or 0)
+        return place_axis(self.axis, ct, dim, wanted)
 
 
 # ---- the primitives -------------------------------------------------------------------------------------------------

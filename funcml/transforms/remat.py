@@ -1,7 +1,8 @@
 """`checkpoint`: intermediate values recomputed in the backward pass instead of kept.
 
 A call leaves `checkpoint[jaxpr, policy]`. Linearisation splits it by the policy: what the policy saves, and the inputs, are
-residuals; the backward half computes the rest again from them, behind a barrier that keeps XLA from sharing it with the forward half.
+residuals; the backward half computes the rest again from them, behind a barrier that keeps XLA from sharing it with the
+forward half.
 """
 
 from __future__ import annotations

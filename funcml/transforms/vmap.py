@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcml.core.avals import ShapedArray
 from funcml.core.ir import Jaxpr, MappedAxis, Var
 from funcml.core.tracing import current_frame, rebind, trace
-from funcml.primitives.axes import moveaxis
-from funcml.primitives.batching import spread_at_front
+from funcml.primitives.batching import batched_aval, place_axis
 from funcml.transforms.rewriting import Rewritten, remembered
 
-__all__ = ["batched_aval", "evaluate_vmap", "vmap_jaxpr"]
-
-
-def batched_aval(aval: ShapedArray, axis: MappedAxis, dim: int | None) -> ShapedArray:
-    """`aval` with the mapped axis at `dim`; itself where `dim` is None."""
-    if dim is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
+__all__ = ["evaluate_vmap", "vmap_jaxpr"]
 
 
 def evaluate_vmap(jaxpr: Jaxpr, axis: MappedAxis, values: Sequence, dims: Sequence) -> tuple[list, list]:
@@ -76,17 +67,8 @@ def vmap_jaxpr(
             found.extend(at)
             return outs
         found.extend(out_dims)
-        return [_place(axis, x, d, wanted) for x, d, wanted in zip(outs, at, out_dims, strict=True)]
+        return [place_axis(axis, x, d, wanted) for x, d, wanted in zip(outs, at, out_dims, strict=True)]
 
     avals = [batched_aval(v.aval, axis, d) for v, d in zip(jaxpr.invars, dims, strict=True)]
     new, captured = trace(batched, avals, "vmap")
     return Rewritten(new, captured, tuple(found))
-
-
-def _place(axis, x, dim, wanted):
-    """`x` with its mapped axis moved from `dim` to `wanted`; made where it has none."""
-    if wanted is None:
-        if dim is not None:
-            raise ValueError("an output that depends on the mapped axis was declared unmapped (out_axes=None)")
-        return x
-    return moveaxis(spread_at_front(axis, x, dim), 0, wanted)

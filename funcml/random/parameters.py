@@ -1,0 +1,51 @@
+"""Reading the arguments of distributions: their dtype, their shape, and the parameters among them.
+
+    float_dtype  : (name, dtype-like | None) -> dtype
+    parameter    : (name, value, dtype, shape) -> array [*shape]
+    shape_with   : (name, shape | None, parameters) -> shape
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.core.values import Array
+from funcml.numpy.arguments import shape_of
+from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, spread
+from funcml.primitives.elementwise import convert
+
+__all__ = ["float_dtype", "parameter", "shape_with"]
+
+
+def float_dtype(name: str, dtype):
+    """The floating dtype that was asked for, float32 by default; ValueError for others."""
+    dtype = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_float(dtype):
+        raise ValueError(f"{name}: expected a floating dtype, got {dtypes.short_name(dtype)}")
+    return dtype
+
+
+def parameter(name: str, x, dtype, shape: tuple[int, ...]):
+    """A real parameter as an array of this dtype and shape."""
+    x = operand(name, x)
+    if dtypes.is_complex(aval_of(x).dtype) or dtypes.is_key(aval_of(x).dtype):
+        raise TypeError(f"{name}: expected real numbers as parameter, got {aval_of(x)}")
+    is_scalar = not isinstance(x, Array) and np.ndim(x) == 0
+    return spread(literal(x, dtype) if is_scalar else convert(as_array(x), dtype), shape)
+
+
+def shape_with(name: str, shape, *parameters) -> tuple[int, ...]:
+    """The shape of the samples: that of the parameters, or one to which they broadcast; ValueError if they do not."""
+    common = broadcast_shapes(*[np.shape(p) if not isinstance(p, Array) else p.shape for p in parameters])
+    if shape is None:
+        return common
+    shape = shape_of(name, shape)
+    try:
+        fits = broadcast_shapes(shape, common) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: parameters of shape {common} do not broadcast to the shape {shape} of the samples")
+    return shape

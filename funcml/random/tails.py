@@ -1,0 +1,81 @@
+"""The normal distribution far from its mean, where its distribution function is 1 to rounding.
+
+    may_be_far     : (lower, upper) -> bool, decided before tracing
+    in_far_tail    : (lower, upper) -> where the interval lies so far out that erf has lost half of its digits
+    truncated_tail : (u, lower, upper) -> samples of that interval
+
+Notation: S(x) the upper tail probability, p(x) the density, R = S / p Mills' ratio.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.core.values import Array
+from funcml.primitives import elementwise as ew
+from funcml.primitives import special
+from funcml.primitives import transcendental as tr
+from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.powers import sqrt, square
+
+__all__ = ["in_far_tail", "may_be_far", "truncated_tail"]
+
+_NEAREST = 1.7  # no dtype's far tail begins before: bfloat16's at 1.71, float16's at 2.15, float32's at 3.6, float64's at 5.7
+_FRACTIONS = {dtypes.float32: 12, dtypes.float64: 20}  # enough for R from there on
+_NEWTON_STEPS = 3
+_NEGLIGIBLE = 40.0  # further out than this from where a tail begins there is no probability left
+
+
+def may_be_far(lower, upper) -> bool:
+    """Whether some interval may lie in a far tail; false only for bounds that are known and near."""
+    if isinstance(lower, Array) or isinstance(upper, Array):
+        return True
+    return bool(np.any(np.maximum(lower, np.negative(upper)) > _NEAREST))
+
+
+def _wide(x):
+    return ew.convert(x, dtypes.float32) if dtypes.bit_width(aval_of(x).dtype) < 32 else x
+
+
+def in_far_tail(lower, upper):
+    """Where the probability of being as far out as the interval is below the root of the machine epsilon."""
+    distance = _wide(ew.max(lower, ew.neg(upper)))
+    limit = math.sqrt(float(dtypes.finfo(aval_of(lower).dtype).eps))
+    return ew.lt(special.erfc(ew.mul(distance, math.sqrt(0.5))), limit)
+
+
+# R(x) = 1 / (x + 1 / (x + 2 / (x + 3 / (x + ...))))                                        DLMF 7.9.3
+def _mills(x):
+    denominator = x
+    for k in range(_FRACTIONS[aval_of(x).dtype], 0, -1):
+        denominator = ew.add(x, ew.div(float(k), denominator))
+    return ew.div(1.0, denominator)
+
+
+# In the right tail a < X < b the sample solves S(X) = v S(a), v = 1 - u (1 - S(b) / S(a)), u uniform. With S = R p and
+# X = a + d that is
+#     G(X) = d (a + X) / 2 - log R(X) + log R(a) + log v = 0,      G' = 1 / R,
+# for Newton's method from the X at which G without the ratio of the R's is 0.
+def truncated_tail(u, lower, upper):
+    """Samples in intervals that lie in a far tail, from u uniform in [0, 1); elsewhere some finite numbers."""
+    dtype = aval_of(u).dtype
+    far = in_far_tail(lower, upper)
+    u, lower, upper = (_wide(x) for x in (u, lower, upper))
+    right = ew.gt(lower, 0.0)
+    near = broadcast_in_dim(aval_of(u).dtype.type(8), aval_of(u).shape)
+    a = ew.select(far, ew.select(right, lower, ew.neg(upper)), near)
+    b = ew.min(ew.select(far, ew.select(right, upper, ew.neg(lower)), near), ew.add(a, _NEGLIGIBLE))
+    log_mills = tr.log(_mills(a))
+    log_share = ew.sub(ew.sub(tr.log(_mills(b)), log_mills), ew.mul(0.5, ew.mul(ew.sub(b, a), ew.add(a, b))))
+    log_v = tr.log1p(ew.mul(u, tr.expm1(log_share)))
+    start = ew.mul(-2.0, log_v)
+    x = ew.add(a, ew.div(start, ew.add(a, sqrt(ew.add(square(a), start)))))
+    for _ in range(_NEWTON_STEPS):
+        mills = _mills(x)
+        gap = ew.mul(0.5, ew.mul(ew.sub(x, a), ew.add(a, x)))
+        x = ew.sub(x, ew.mul(mills, ew.add(ew.add(ew.sub(gap, tr.log(mills)), log_mills), log_v)))
+    return ew.convert(ew.select(right, x, ew.neg(x)), dtype)

@@ -1,0 +1,96 @@
+"""`checkpoint`: the same derivatives, other residuals."""
+
+import numpy as np
+import pytest
+
+import funcml as fm
+import funcml.numpy as jnp
+from funcml.transforms.linearize import linearize_jaxpr
+from tests.products import check_products
+
+X = np.array([0.5, 1.0, 2.0])
+W = np.random.default_rng(0).normal(size=(3, 3))
+policies = fm.checkpoint_policies
+
+
+def net(x):
+    y = jnp.sin(x @ W)
+    return jnp.sin(fm.checkpoint_name(y @ W, "hidden")).sum()
+
+
+def residuals(f):
+    jaxpr = fm.make_jaxpr(f)(X)
+    n = len(jaxpr.invars)
+    return linearize_jaxpr(jaxpr, (False,) * (n - 1) + (True,)).residuals
+
+
+def test_derivatives_are_the_same_to_second_order():
+    check_products(fm.checkpoint(net), X)
+    check_products(lambda x: fm.checkpoint(lambda y: jnp.sin(fm.checkpoint(jnp.exp)(y)))(x) * x, X)
+
+
+def test_the_default_saves_inputs_only_and_policies_more():
+    counts = {
+        name: residuals(fm.checkpoint(net, policy=policy))
+        for name, policy in {
+            "nothing": policies.nothing_saveable,
+            "named": policies.save_only_these_names("hidden"),
+            "dots": policies.dots_saveable,
+            "everything": policies.everything_saveable,
+        }.items()
+    }
+    assert counts["nothing"] < counts["named"] < counts["dots"] <= counts["everything"]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        policies.everything_saveable,
+        policies.dots_saveable,
+        policies.dots_with_no_batch_dims_saveable,
+        policies.save_only_these_names("hidden"),
+        policies.save_anything_except_these_names("hidden"),
+        policies.save_any_names_but_these("other"),
+        policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("hidden")),
+    ],
+)
+def test_every_policy_gives_the_gradient(policy):
+    want = fm.grad(net)(X)
+    np.testing.assert_allclose(fm.grad(fm.checkpoint(net, policy=policy))(X), want)
+    np.testing.assert_allclose(fm.jit(fm.grad(fm.checkpoint(net, policy=policy)))(X), want)
+
+
+def test_the_forward_half_is_computed_again_behind_a_barrier():
+    text = fm.jit(fm.grad(fm.checkpoint(net))).lower(X).as_text()
+    assert "optimization_barrier" in text
+    hlo = fm.jit(fm.grad(fm.checkpoint(net))).lower(X).compile().as_text()
+    plain = fm.jit(fm.grad(net)).lower(X).compile().as_text()
+    assert hlo.count(" sine(") + hlo.count(" cosine(") > plain.count(" sine(") + plain.count(" cosine(")
+
+
+def test_less_memory():
+    def deep(x):
+        for _ in range(20):
+            x = jnp.sin(x)
+        return x.sum()
+
+    def remat(x):
+        for _ in range(4):
+            x = fm.checkpoint(lambda y: jnp.sin(jnp.sin(jnp.sin(jnp.sin(jnp.sin(y))))))(x)
+        return x.sum()
+
+    jaxpr, again = (fm.make_jaxpr(f)(X) for f in (deep, remat))
+    assert linearize_jaxpr(jaxpr, (True,)).residuals == 20
+    assert linearize_jaxpr(again, (True,)).residuals == 4
+
+
+def test_static_arguments_kwargs_and_decorator():
+    @fm.checkpoint(static_argnums=(1,))
+    def f(x, n, *, scale):
+        for _ in range(n):
+            x = jnp.sin(x)
+        return x * scale
+
+    want = fm.grad(lambda x: jnp.sin(jnp.sin(x)) * 2.0)(0.5)
+    np.testing.assert_allclose(fm.grad(lambda x: f(x, 2, scale=2.0))(0.5), want, rtol=1e-6)
+    np.testing.assert_allclose(float(f(0.5, 2, scale=2.0)), np.sin(np.sin(0.5)) * 2.0, rtol=1e-6)
