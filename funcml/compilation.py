@@ -30,7 +30,7 @@ from funcml.arguments import (
     trace_call,
 )
 from funcml.core import tracing
-from funcml.core.avals import shaped
+from funcml.core.avals import ShapedArray, shaped
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr
@@ -175,9 +175,22 @@ class JitFunction:
         if found is None:
             avals = [aval_of(x) for x in call_.leaves]
             found = trace_call(call_, avals)
+            self._check_outputs(found)
             if not any(type(x) is Tracer for x in found.captured):
                 self._programs[key] = found
         return found
+
+    def _check_outputs(self, traced) -> None:
+        """Raises if the function returned something that is no array: it would be what the first call returned, for ever."""
+        if len(traced.opaque) == len(traced.jaxpr.outs):
+            return
+        result = traced.rebuild(traced.jaxpr.out_avals)
+        for path, x in tree.leaves_with_path(result):
+            if not isinstance(x, ShapedArray):
+                raise TypeError(
+                    f"jit of {self.name}: it returned {x!r} of type {type(x).__name__} at {tree.keystr(path) or 'its root'}, "
+                    "not an array; return it from a function around this one"
+                )
 
     def _traced_call(self, flat):
         call_, key = flat

@@ -25,11 +25,13 @@ from funcml.core.config import config
 from funcml.core.errors import (
     ConcretizationError,
     LeakedTracerError,
+    MissingRuleError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var
+from funcml.core.linear import UndefinedPrimal
 from funcml.core.values import Array
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "eval_jaxpr",
     "install_backend",
     "known_value",
+    "leaked",
     "no_frames",
     "rebind",
     "scalar_aval",
@@ -105,11 +108,11 @@ class Tracer(Array):
 
     def item(self, *args):
         """The element as a Python scalar; only where its value is known while tracing."""
-        return known_value(self, "item").item(*args)
+        return np.asarray(known_value(self, "item")).item(*args)
 
     def tolist(self):
         """The elements as nested lists; only where their values are known while tracing."""
-        return known_value(self, "tolist").tolist()
+        return np.asarray(known_value(self, "tolist")).tolist()
 
     def __hash__(self):
         raise TypeError(
@@ -128,10 +131,11 @@ class Frame:
     """One program being recorded.
 
     `name` tells the user which transform it is ("jit of loss"); `known` maps variables to values (arrays, or
-    tracers of an outer frame) where they are known; `stamp`, when set, is the source of what a pass records.
+    tracers of an outer frame) where they are known; `stamp`, when set, is the source of what a pass records;
+    `inlined` are the variables of programs that were copied into this one.
     """
 
-    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "origin")
+    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "origin", "inlined")
 
     def __init__(self, name: str):
         self.name = name
@@ -142,6 +146,7 @@ class Frame:
         self.alive = True
         self.stamp = None
         self.origin = None
+        self.inlined: set[Var] = set()
 
     def input(self, aval: ShapedArray, value=None) -> Tracer:
         """A new input of the program, with its value if the frame may use it."""
@@ -158,7 +163,7 @@ class Frame:
             if x.frame is self:
                 return x.var
             if not x.frame.alive:
-                raise _leaked(x)
+                raise leaked(x)
             return self._capture(x, x, x.aval)
         if kind is float or kind is int or kind is bool or kind is complex:
             return Literal(x, _SCALAR_AVALS[config.enable_x64][kind])
@@ -177,6 +182,11 @@ class Frame:
             snapshot = x.copy()
             snapshot.flags.writeable = False
             return self._capture(x, snapshot, shaped(x.shape, x.dtype))
+        if type(x) is UndefinedPrimal:
+            raise MissingRuleError(
+                f"transposition met an operation that is not linear in {x.aval}: its operands depend on it more than once "
+                "(x * x), or its rule needs its value. Only linear functions can be transposed."
+            )
         value = _backend.asarray(x)
         return self._capture(x, value, value.aval)
 
@@ -238,17 +248,19 @@ def bind(primitive: Primitive, operands: Sequence, params: dict = _NO_PARAMS):
     if not frames:
         return _backend.run_primitive(primitive, operands, params)
     frame = frames[-1]
-    invars = tuple(
-        [x.var if type(x) is Tracer and x.frame is frame else frame.atom(x) for x in operands]
-    )
-    found = primitive.infer(tuple([a.aval for a in invars]), params)
+    invars, avals = [], []
+    for x in operands:
+        atom = x.var if type(x) is Tracer and x.frame is frame else frame.atom(x)
+        invars.append(atom)
+        avals.append(atom.aval)
+    found = primitive.infer(tuple(avals), params)
     stamp = frame.stamp
     if stamp is None and config.source_lines:
         stamp = source.here(2)
     if primitive.multiple_results:
         return frame.record(primitive, invars, params, found, stamp)
     var = Var(found)
-    frame.eqns.append(Eqn(primitive, invars, (var,), params, stamp))
+    frame.eqns.append(Eqn(primitive, tuple(invars), (var,), params, stamp))
     return Tracer(frame, var, found)
 
 
@@ -275,11 +287,39 @@ def eval_jaxpr(jaxpr: Jaxpr, values: Sequence) -> list:
     if len(values) != len(jaxpr.invars):
         raise TypeError(f"a program of {len(jaxpr.invars)} inputs was given {len(values)} values")
     env: dict[Var, object] = dict(zip(jaxpr.invars, values, strict=True))
+    frame = current_frame()
+    if frame is not None and all([aval_of(x) is v.aval for v, x in env.items()]):
+        return _inline(frame, jaxpr, env)
     for eqn in jaxpr.eqns:
         operands = [env[a] if type(a) is Var else a for a in eqn.invars]
         for var, out in zip(eqn.outvars, rebind(eqn, operands), strict=True):
             env[var] = out
     return [env[a] if type(a) is Var else a for a in jaxpr.outs]
+
+
+def _inline(frame: Frame, jaxpr: Jaxpr, given: dict[Var, object]) -> list:
+    """The outputs of a program that is copied into `frame`; the inputs have the types with which it was recorded.
+
+    Equations are taken as they are, except where an input stands in them, or where the frame has them already.
+    """
+    used = {a for eqn in jaxpr.eqns for a in eqn.invars}
+    renamed = {v: frame.atom(x) for v, x in given.items() if v in used}
+    bound = [v for eqn in jaxpr.eqns for v in eqn.outvars]
+    again = not frame.inlined.isdisjoint(bound)
+    if again:
+        renamed.update([(v, Var(v.aval)) for v in bound])
+    frame.inlined.update(bound)
+    name, stamp = renamed.get, frame.stamp
+    copy_all = again or stamp is not None
+    for eqn in jaxpr.eqns:
+        if copy_all or not renamed.keys().isdisjoint(eqn.invars):
+            primitive, invars, outvars, params, made_at = eqn
+            invars, outvars = tuple([name(a, a) for a in invars]), tuple([name(v, v) for v in outvars])
+            eqn = Eqn(primitive, invars, outvars, params, stamp or made_at)
+        frame.eqns.append(eqn)
+    return [
+        given[a] if a in given else Tracer(frame, name(a, a), a.aval) if type(a) is Var else a for a in jaxpr.outs
+    ]
 
 
 class no_frames:
@@ -295,10 +335,12 @@ class no_frames:
 
 def aval_of(x) -> ShapedArray:
     """The aval of an array, a tracer, a NumPy value, a literal or a Python scalar."""
+    kind = type(x)
+    if kind is Tracer:
+        return x.aval
     aval = getattr(x, "aval", None)
     if aval is not None and isinstance(aval, ShapedArray):
         return aval
-    kind = type(x)
     if kind in _32_BIT:
         return _SCALAR_AVALS[config.enable_x64][kind]
     if isinstance(x, np.generic | np.ndarray):
@@ -350,7 +392,7 @@ def value_of(x):
         return x
     frame = x.frame
     if not frame.alive:
-        raise _leaked(x)
+        raise leaked(x)
     known = frame.known.get(x.var)
     if known is not None:
         return value_of(known)
@@ -377,7 +419,8 @@ def _slice(frame: Frame, var: Var) -> tuple[list[Eqn], list[Var]]:
     return kept[::-1], list(needed)
 
 
-def _leaked(x: Tracer) -> LeakedTracerError:
+def leaked(x: Tracer) -> LeakedTracerError:
+    """The error for a tracer whose frame has ended."""
     made = next((eqn.source for eqn in x.frame.eqns if x.var in eqn.outvars), None)
     origin = f"made at {source.describe(made)}" if made else "an argument of the function"
     return LeakedTracerError(

@@ -12,13 +12,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from funcml import dtypes, tree
+from funcml import tree
 from funcml.arguments import as_value, evaluate, function_name, is_array_like
 from funcml.core import tracing
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.tracing import Tracer, aval_of
-from funcml.interop.jaxprs import record
+from funcml.interop.jaxprs import is_64_bit, record
 from funcml.interop.programs import program_of
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
@@ -46,7 +46,8 @@ class _Bridge:
     def compile(self, device, name: str) -> None:
         """Compiles the program; `direct` says whether its results are those of the call, one for one."""
         self.program = compiled(self.jaxpr, device, name)
-        self.direct = not self.captured and not self.program.indirect and len(self.opaque) == len(self.jaxpr.outs)
+        plain = not self.captured and len(self.opaque) == len(self.jaxpr.outs)
+        self.direct = plain and not self.program.indirect and self.program.executable is not None
 
     def rebuild(self, outs) -> Any:
         """The result, with these values for its arrays."""
@@ -135,6 +136,9 @@ class JaxFunction:
                 self._bridges[key] = found
         return found
 
+    def _check_result(self, result) -> None:
+        """Called with what the function gives on tracers of JAX; a subclass may refuse it."""
+
     def _translate(self, leaves, treedef, traced) -> _Bridge:
         """Records the function with JAX and translates its program."""
         avals = [aval_of(x) for x, t in zip(leaves, traced, strict=True) if t]
@@ -145,18 +149,16 @@ class JaxFunction:
             args, kwargs = tree.unflatten(
                 treedef, [next(rest) if t else x for x, t in zip(leaves, traced, strict=True)]
             )
-            outs, out_treedef = tree.flatten(self._function(*args, **kwargs))
+            made = self._function(*args, **kwargs)
+            self._check_result(made)
+            outs, out_treedef = tree.flatten(made)
             arrays = [is_array_like(x) and type(x) not in _NUMBERS for x in outs]
             result[:] = [out_treedef, [_ARRAY if a else x for x, a in zip(outs, arrays, strict=True)]]
             return [x for x, a in zip(outs, arrays, strict=True) if a]
 
-        x64 = config.enable_x64 or any(_is_64_bit(a.dtype) for a in avals)
+        x64 = config.enable_x64 or any(map(is_64_bit, avals))
         jaxpr, captured = program_of(*record(flat, avals, x64), avals, f"from_jax of {self.name}")
         return _Bridge(jaxpr, captured, *result)
-
-
-def _is_64_bit(dtype) -> bool:
-    return not dtypes.is_key(dtype) and (dtypes.bit_width(dtypes.real_dtype(dtype)) == 64)
 
 
 def _static_key(x):

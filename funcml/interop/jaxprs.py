@@ -26,6 +26,8 @@ from funcml.core.source import is_internal_file
 
 __all__ = [
     "aval_from_jax",
+    "holds_64_bit",
+    "is_64_bit",
     "is_jax_tracer",
     "is_literal",
     "is_recording",
@@ -145,6 +147,8 @@ def aval_from_jax(aval) -> ShapedArray:
 
 def dtype_from_jax(dtype):
     """A dtype of JAX as ours; the dtypes of typed keys become `KeyDtype`s."""
+    if isinstance(dtype, dtypes.KeyDtype):
+        return dtype
     return np.dtype(dtype) if isinstance(dtype, np.dtype | type) else dtypes.canonical(str(dtype))
 
 
@@ -154,6 +158,18 @@ def jax_struct(aval: ShapedArray):
 
     dtype = _key_dtype(aval.dtype) if dtypes.is_key(aval.dtype) else aval.dtype
     return jax.ShapeDtypeStruct(aval.shape, dtype, weak_type=aval.weak_type)
+
+
+def is_64_bit(aval) -> bool:
+    """Whether an array of this type, ours or JAX's, has parts of 64 bits."""
+    dtype = dtype_from_jax(aval.dtype)
+    return not dtypes.is_key(dtype) and dtype != dtypes.float0 and dtypes.bit_width(dtypes.real_dtype(dtype)) == 64
+
+
+def holds_64_bit(jaxpr) -> bool:
+    """Whether a program of JAX computes with 64-bit types."""
+    atoms = [*jaxpr.invars, *jaxpr.outvars, *[v for eqn in jaxpr.eqns for v in eqn.outvars]]
+    return any(is_64_bit(a.aval) for a in atoms)
 
 
 @functools.cache

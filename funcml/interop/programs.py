@@ -24,6 +24,7 @@ from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
 from funcml.dtypes import float0, is_bool
 from funcml.interop.jaxprs import (
     aval_from_jax,
+    holds_64_bit,
     is_literal,
     jaxpr_of,
     literal,
@@ -86,6 +87,11 @@ def _typed(x, aval: ShapedArray):
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
+
+
+@rule("funcml_value")
+def _captured_value(eqn, *, box):
+    return box.value
 
 
 @rule("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "eval_jaxpr", "custom_lin")
@@ -163,7 +169,7 @@ class JaxJvp(NamedTuple):
             outs, out_tangents = jax.jvp(lambda *xs: list(function(*xs)), values[:n], tuple(given))
             return [*outs, *[t for t in out_tangents if t.dtype != float0]]
 
-        found = _run(pushed, [*primals, *moving])
+        found = _run(pushed, self.eqn, [*primals, *moving])
         count = len(self.out_avals)
         rest = iter(found[count:])
         out_tangents = [tangent_aval(a) for a in self.out_avals]
@@ -201,7 +207,7 @@ class JaxVjp(NamedTuple):
             found = back([np.zeros(x.shape, float0) if _is_float0(ct) else next(rest) for x, ct in zip(outs, cts, strict=True)])
             return [ct for ct in found if ct.dtype != float0]
 
-        rest = iter(_run(pulled, [*residuals, *given]))
+        rest = iter(_run(pulled, self.eqn, [*residuals, *given]))
         return [Zero(a) if a.dtype == float0 else next(rest) for a in map(tangent_aval, self.in_avals)]
 
 
@@ -209,11 +215,10 @@ def _is_float0(t) -> bool:
     return type(t) is Zero and t.aval.dtype == float0
 
 
-def _run(function, values) -> list:
-    """A function of JAX on values of ours, in the current trace."""
-    avals = [aval_of(x) for x in values]
-    x64 = any(a.dtype.itemsize * 8 >= 64 for a in avals)
-    return evaluate(*record(function, avals, x64), values)
+def _run(function, eqn, values) -> list:
+    """A function of JAX on values of ours, in the current trace; 64-bit types are there if the equation has them."""
+    x64 = holds_64_bit(opened(jaxpr_of(eqn.params))[0])
+    return evaluate(*record(function, list(map(aval_of, values)), x64), values)
 
 
 # ---- control flow ----------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from funcml.core.avals import ShapedArray, shaped
+from funcml.core.tracing import Tracer, leaked
 from funcml.core.values import Array
 from funcml.dtypes import (
     KeyDtype,
@@ -368,6 +369,8 @@ def _placed(x: DeviceArray, dtype: Any, device: pjrt.Device | None) -> DeviceArr
 def _concrete(x: Array) -> DeviceArray:
     if isinstance(x, DeviceArray):
         return x
+    if isinstance(x, Tracer) and not x.frame.alive:
+        raise leaked(x)
     raise TypeError(f"expected an array of known value, got {x!r}, which is traced; "
                     "use functions of funcml.numpy on it, or move this out of the transformed function")
 

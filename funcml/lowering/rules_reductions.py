@@ -22,7 +22,6 @@ from funcml.primitives import reductions as red
 _I32 = dtypes.int32
 
 
-
 def _all_ones(dtype):
     if dtypes.is_bool(dtype):
         return True
@@ -34,7 +33,7 @@ lowers(red.reduce_and_p)(reduce_with("and", _all_ones))
 lowers(red.reduce_xor_p)(reduce_with("xor", lambda dtype: False if dtypes.is_bool(dtype) else 0))
 
 
-# ---- extremes --------------------------------------------------------------------------------------------------------
+# ---- extremes ----------------------------------------------------------------------------------------------
 
 
 def least(dtype):
@@ -61,7 +60,9 @@ def greatest(dtype):
 
 def compare(emit, direction: str, x: str, y: str, aval) -> str:
     """`x direction y` for two values of type `aval`."""
-    kind = "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
+    kind = (
+        "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
+    )
     t = tensor_type(aval)
     predicate = tensor_type(aval.update(dtype=dtypes.bool_))
     return emit.op(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({t}, {t}) -> {predicate}")
@@ -82,8 +83,11 @@ def _extreme(operation: str, direction: str, unit):
     real = reduce_with(operation, unit)
 
     def rule(emit, eqn, operands):
-        return (_complex_extreme(emit, eqn, operands, direction, unit) if dtypes.is_complex(eqn.invars[0].aval.dtype)
-                else real(emit, eqn, operands))
+        return (
+            _complex_extreme(emit, eqn, operands, direction, unit)
+            if dtypes.is_complex(eqn.invars[0].aval.dtype)
+            else real(emit, eqn, operands)
+        )
 
     return rule
 
@@ -97,7 +101,10 @@ def _complex_extreme(emit, eqn, operands, direction, unit):
     start = emit.constant(unit(x.aval.dtype), scalar)
 
     def body(emit):
-        re, im = ([emit.op(f"stablehlo.{name} {v} : ({c}) -> {f}") for v in ("%x", "%y")] for name in ("real", "imag"))
+        re, im = (
+            [emit.op(f"stablehlo.{name} {v} : ({c}) -> {f}") for v in ("%x", "%y")]
+            for name in ("real", "imag")
+        )
         ahead = compare(emit, direction, *re, part)
         tied = compare(emit, "EQ", *re, part)
         ahead = truth(emit, "or", ahead, truth(emit, "and", tied, compare(emit, direction, *im, part)))
@@ -155,7 +162,7 @@ lowers(red.argmax_p)(_arg_extreme("GT", least))
 lowers(red.argmin_p)(_arg_extreme("LT", greatest))
 
 
-# ---- running reductions ----------------------------------------------------------------------------------------------
+# ---- running reductions ------------------------------------------------------------------------------------
 
 
 def _running(combine):
@@ -204,13 +211,17 @@ def _loop(emit, combine, operands, aval, axis, reverse):
         at = emit.op(f"stablehlo.subtract {last}, {i} : tensor<i32>") if reverse else i
         starts = ", ".join(at if k == axis else zero for k in range(aval.ndim))
         later = [
-            emit.op(f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{numbers(step.shape)}] : "
-                    f"({t}{', tensor<i32>' * aval.ndim}) -> {s}")
+            emit.op(
+                f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{numbers(step.shape)}] : "
+                f"({t}{', tensor<i32>' * aval.ndim}) -> {s}"
+            )
             for v in (*factors, x)
         ]
         value = combine(emit, [None] * len(factors) + [here], later, step)[-1]
-        whole = emit.op(f"stablehlo.dynamic_update_slice {x}, {value}, {starts} : "
-                        f"({t}, {s}{', tensor<i32>' * aval.ndim}) -> {t}")
+        whole = emit.op(
+            f"stablehlo.dynamic_update_slice {x}, {value}, {starts} : "
+            f"({t}, {s}{', tensor<i32>' * aval.ndim}) -> {t}"
+        )
         after = emit.op(f"stablehlo.add {i}, {one} : tensor<i32>")
         emit.lines.append(f"stablehlo.return {', '.join([after, value, whole, *factors])} : {types}")
 
@@ -218,7 +229,8 @@ def _loop(emit, combine, operands, aval, axis, reverse):
     starts = [one, carried, operands[-1], *operands[:-1]]
     heads = ", ".join(f"{name} = {value}" for name, value in zip((i, here, x, *factors), starts, strict=True))
     return emit.ops(
-        f"stablehlo.while({heads}) : {types} cond {{\n{emit.region(condition)}\n}} do {{\n{emit.region(body)}\n}}", len(starts)
+        f"stablehlo.while({heads}) : {types} cond {{\n{emit.region(condition)}\n}} do {{\n{emit.region(body)}\n}}",
+        len(starts),
     )[2]
 
 
@@ -267,7 +279,10 @@ def _interleaved(emit, evens, odds, aval, axis):
     even_aval, odd_aval = _with_length(aval, axis, n - n // 2), _with_length(aval, axis, n // 2)
     head = evens if n % 2 == 0 else _part(emit, evens, even_aval, axis, 0, n // 2)
     pair = aval.update(shape=(*odd_aval.shape[: axis + 1], 1, *aval.shape[axis + 1 :]))
-    columns = [emit.op(f"stablehlo.reshape {x} : ({tensor_type(odd_aval)}) -> {tensor_type(pair)}") for x in (head, odds)]
+    columns = [
+        emit.op(f"stablehlo.reshape {x} : ({tensor_type(odd_aval)}) -> {tensor_type(pair)}")
+        for x in (head, odds)
+    ]
     both = _joined(emit, columns, [pair, pair], axis + 1)
     both_aval, merged = _with_length(pair, axis + 1, 2), _with_length(aval, axis, n - n % 2)
     both = emit.op(f"stablehlo.reshape {both} : ({tensor_type(both_aval)}) -> {tensor_type(merged)}")

@@ -10,7 +10,9 @@ from funcml.primitives import shaping
 @lowers(shaping.rev_p)
 def _rev(emit, eqn, operands):
     (out,) = eqn.outvars
-    return emit.op(f"stablehlo.reverse {operands[0]}, dims = [{numbers(eqn.params['dimensions'])}] : {tensor_type(out.aval)}")
+    return emit.op(
+        f"stablehlo.reverse {operands[0]}, dims = [{numbers(eqn.params['dimensions'])}] : {tensor_type(out.aval)}"
+    )
 
 
 @lowers(shaping.pad_p)
@@ -34,7 +36,9 @@ def slice_text(emit, x, x_aval, out_aval, starts, limits, strides):
 def _slice(emit, eqn, operands):
     (x,), (out,) = eqn.invars, eqn.outvars
     p = eqn.params
-    return slice_text(emit, operands[0], x.aval, out.aval, p["start_indices"], p["limit_indices"], p["strides"])
+    return slice_text(
+        emit, operands[0], x.aval, out.aval, p["start_indices"], p["limit_indices"], p["strides"]
+    )
 
 
 @lowers(shaping.concatenate_p)

@@ -11,7 +11,7 @@ from funcml.lowering.rules_axes import numbers
 from funcml.lowering.rules_reductions import compare, greatest, select, truth
 from funcml.primitives import sorting
 
-# ---- sort ----------------------------------------------------------------------------------------------------------
+# ---- sort --------------------------------------------------------------------------------------------------
 
 
 @lowers(sorting.sort_p)
@@ -78,12 +78,14 @@ def _sort_floats(emit, eqn, x, aval):
         f"({tensor_type(counts)}, tensor<i32>) -> {tensor_type(summed)}"
     )
     count = emit.broadcast(count, summed, counts, [i for i in range(aval.ndim) if i != axis])
-    behind = emit.op(f"stablehlo.subtract {emit.constant(n - 1, counts)}, {emit.iota(counts, axis)} : {tensor_type(counts)}")
+    behind = emit.op(
+        f"stablehlo.subtract {emit.constant(n - 1, counts)}, {emit.iota(counts, axis)} : {tensor_type(counts)}"
+    )
     filled = compare(emit, "LT", behind, count, counts)
     return [select(emit, filled, emit.constant(np.nan, aval), ordered, aval)]
 
 
-# ---- top_k ---------------------------------------------------------------------------------------------------------
+# ---- top_k -------------------------------------------------------------------------------------------------
 
 
 @lowers(sorting.top_k_p)

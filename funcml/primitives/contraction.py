@@ -36,10 +36,15 @@ class DotDimensions(NamedTuple):
         return tuple([i for i in range(ndim) if i not in used])
 
 
-# ---- precision ------------------------------------------------------------------------------------------------------
+# ---- precision ---------------------------------------------------------------------------------------------
 
-_SAME_PRECISION = {"bfloat16": "default", "fastest": "default", "tensorfloat32": "high", "bfloat16_3x": "high",
-                   "float32": "highest"}
+_SAME_PRECISION = {
+    "bfloat16": "default",
+    "fastest": "default",
+    "tensorfloat32": "high",
+    "bfloat16_3x": "high",
+    "float32": "highest",
+}
 _LEVELS = ("default", "high", "highest")
 _ALGORITHMS = {name.lower(): name for name in default_matmul_precision.choices if name.isupper()}
 
@@ -70,11 +75,13 @@ def _level(precision, given) -> str:
     name = _SAME_PRECISION.get(name, name)
     if name not in _LEVELS:
         known = ", ".join([*_LEVELS, *_SAME_PRECISION, *_ALGORITHMS.values()])
-        raise ValueError(f"precision: expected None, one of {known}, or a pair of the levels {_LEVELS}; got {given!r}")
+        raise ValueError(
+            f"precision: expected None, one of {known}, or a pair of the levels {_LEVELS}; got {given!r}"
+        )
     return name
 
 
-# ---- dot_general ----------------------------------------------------------------------------------------------------
+# ---- dot_general -------------------------------------------------------------------------------------------
 
 
 class DotGeneral(Primitive):
@@ -86,7 +93,9 @@ class DotGeneral(Primitive):
 
     def type_rule(self, lhs, rhs, *, dimension_numbers, precision, preferred_element_type):
         if lhs.dtype != rhs.dtype or not dtypes.is_numeric(lhs.dtype):
-            raise TypeError(f"dot_general expects operands of one numeric dtype, got {lhs} and {rhs}; convert them first")
+            raise TypeError(
+                f"dot_general expects operands of one numeric dtype, got {lhs} and {rhs}; convert them first"
+            )
         _check_dimensions(lhs, rhs, dimension_numbers)
         dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
         _check_preferred(lhs, dtype)
@@ -118,16 +127,23 @@ class DotGeneral(Primitive):
 
     # both mapped: one more batch axis, in front; one mapped: one more free axis of that operand
     def batch_rule(self, axis, operands, dims, *, dimension_numbers, **params):
-        numbers = DotDimensions(*[
-            tuple([_shifted(axes, d) for axes, d in zip(pair, dims, strict=True)]) for pair in dimension_numbers
-        ])
+        numbers = DotDimensions(
+            *[
+                tuple([_shifted(axes, d) for axes, d in zip(pair, dims, strict=True)])
+                for pair in dimension_numbers
+            ]
+        )
         if None in dims:
             side = 0 if dims[1] is None else 1
-            out_dim = len(numbers.batch[0]) + numbers.free(side, aval_of(operands[side]).ndim).index(dims[side])
+            out_dim = len(numbers.batch[0]) + numbers.free(side, aval_of(operands[side]).ndim).index(
+                dims[side]
+            )
             if side == 1:
                 out_dim += len(numbers.free(0, aval_of(operands[0]).ndim))
         else:
-            numbers = numbers._replace(batch=tuple([(d, *axes) for d, axes in zip(dims, numbers.batch, strict=True)]))
+            numbers = numbers._replace(
+                batch=tuple([(d, *axes) for d, axes in zip(dims, numbers.batch, strict=True)])
+            )
             out_dim = 0
         return bind(self, operands, {"dimension_numbers": numbers, **params}), out_dim
 
@@ -165,14 +181,22 @@ def _cotangent(ct, x, y, side, *, dimension_numbers, precision, preferred_elemen
     first = len(batch_axes) if side == 1 else len(batch_axes) + len(x_free)
     ct_axes = tuple(range(first, first + len(y_free)))
     y = convert(y, aval_of(ct).dtype)
-    product = _bind_dot(ct, y, DotDimensions((ct_axes, y_free), (batch_axes, numbers.batch[other])), precision, None)
+    product = _bind_dot(
+        ct, y, DotDimensions((ct_axes, y_free), (batch_axes, numbers.batch[other])), precision, None
+    )
     by_y = sorted(range(len(numbers.contract[other])), key=numbers.contract[other].__getitem__)
     order = (*numbers.batch[side], *x_free, *[numbers.contract[side][k] for k in by_y])
-    return convert(transpose(product, sorted(range(len(order)), key=order.__getitem__)), x.aval.dtype, x.aval.weak_type)
+    return convert(
+        transpose(product, sorted(range(len(order)), key=order.__getitem__)), x.aval.dtype, x.aval.weak_type
+    )
 
 
 def _bind_dot(lhs, rhs, numbers, precision, preferred_element_type):
-    params = {"dimension_numbers": numbers, "precision": precision, "preferred_element_type": preferred_element_type}
+    params = {
+        "dimension_numbers": numbers,
+        "precision": precision,
+        "preferred_element_type": preferred_element_type,
+    }
     return bind(dot_general_p, (lhs, rhs), params)
 
 
@@ -194,7 +218,9 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 def _canonical_dimensions(lhs, rhs, dimension_numbers) -> DotDimensions:
     try:
-        (lc, rc), (lb, rb) = [[tuple(map(operator.index, axes)) for axes in pair] for pair in dimension_numbers]
+        (lc, rc), (lb, rb) = [
+            [tuple(map(operator.index, axes)) for axes in pair] for pair in dimension_numbers
+        ]
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), each a "

@@ -268,6 +268,9 @@ def take_along_axis(
     if ix.ndim != x.ndim:
         raise ValueError(f"take_along_axis of {x} expects indices with {x.ndim} axes, got {ix}")
     shape = np.broadcast_shapes(*[s[:axis] + (1,) + s[axis + 1 :] for s in (x.shape, ix.shape)])
+    taken = (*shape[:axis], ix.shape[axis], *shape[axis + 1 :])
+    if 0 in taken:
+        return zeros(x.update(shape=taken))
     every = tuple(range(x.ndim))
     operand, indices = (
         broadcast_in_dim(v, (*shape[:axis], n, *shape[axis + 1 :]), every)

@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-# ---- reductions over axes ---------------------------------------------------------------------------------------
+# ---- reductions over axes ----------------------------------------------------------------------------------
 
 
 class ReduceProd(Reduction):
@@ -147,7 +147,7 @@ def reduce_xor(x, axes):
     return _reduce(reduce_xor_p, x, axes)
 
 
-# ---- the index of an extreme element ------------------------------------------------------------------------------
+# ---- the index of an extreme element -----------------------------------------------------------------------
 
 
 class ArgExtreme(Primitive):
@@ -161,8 +161,10 @@ class ArgExtreme(Primitive):
         if x.shape[axis] == 0:
             raise ValueError(f"{self.name} of {x}: axis {axis} is empty, so there is no element to point at")
         if not dtypes.is_integer(index_dtype) or x.shape[axis] - 1 > dtypes.iinfo(index_dtype).max:
-            raise TypeError(f"{self.name} of {x}: index_dtype must be an integer dtype that holds indices up to "
-                            f"{x.shape[axis] - 1}, got {index_dtype}")
+            raise TypeError(
+                f"{self.name} of {x}: index_dtype must be an integer dtype that holds indices up to "
+                f"{x.shape[axis] - 1}, got {index_dtype}"
+            )
         return shaped((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
 
     def jvp_rule(self, primals, tangents, **params):
@@ -194,7 +196,7 @@ def argmin(x, axis: int, index_dtype=dtypes.int32):
     return _arg_extreme(argmin_p, x, axis, index_dtype)
 
 
-# ---- running reductions -----------------------------------------------------------------------------------------------
+# ---- running reductions ------------------------------------------------------------------------------------
 
 
 def _shift(x, fill, axis, reverse):
@@ -285,7 +287,9 @@ class CumulativeExtreme(Running):
     def tangent(self, out, primals, tangents, axis, reverse):
         (x,), (t,) = primals, tangents
         attained, same = eq(x, out), eq(out, _shift(out, 0, axis, reverse))
-        total = linear_recurrence(convert(same, aval_of(t).dtype), select(attained, t, zeros(aval_of(t))), axis, reverse)
+        total = linear_recurrence(
+            convert(same, aval_of(t).dtype), select(attained, t, zeros(aval_of(t))), axis, reverse
+        )
         count = linear_recurrence(convert(same, dtypes.int32), convert(attained, dtypes.int32), axis, reverse)
         return div(total, convert(count, aval_of(t).dtype))
 

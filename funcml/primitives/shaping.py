@@ -1,11 +1,11 @@
 """Reversing, padding, slicing, joining, splitting and counting: elements move, or are made, along axes.
 
-    rev         : [.., n, ..] -> [.., n, ..]                  its own transpose
-    pad         : ([.., n, ..], []) -> [.., lo + n + (n - 1) interior + hi, ..]     its transpose is slice_
-    slice_      : [.., n, ..] -> [.., ceil((limit - start) / stride), ..]           its transpose is pad
-    concatenate : [.., n_i, ..]... -> [.., sum n_i, ..]       its transpose is slice_ for each operand
-    split       : [.., sum n_i, ..] -> [.., n_i, ..]...       its transpose is concatenate
-    iota        : () -> shape                                 the index along one axis
+rev         : [.., n, ..] -> [.., n, ..]                  its own transpose
+pad         : ([.., n, ..], []) -> [.., lo + n + (n - 1) interior + hi, ..]     its transpose is slice_
+slice_      : [.., n, ..] -> [.., ceil((limit - start) / stride), ..]           its transpose is pad
+concatenate : [.., n_i, ..]... -> [.., sum n_i, ..]       its transpose is slice_ for each operand
+split       : [.., sum n_i, ..] -> [.., n_i, ..]...       its transpose is concatenate
+iota        : () -> shape                                 the index along one axis
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from funcml.primitives.tangents import instantiate, scalar_of, tangent_aval, zer
 __all__ = ["concatenate", "iota", "pad", "rev", "slice_", "slice_in_dim", "split"]
 
 
-# ---- rev ------------------------------------------------------------------------------------------------------
+# ---- rev ---------------------------------------------------------------------------------------------------
 
 
 class Rev(AxisPrimitive):
@@ -36,7 +36,9 @@ class Rev(AxisPrimitive):
 
     def type_rule(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
-            raise TypeError(f"rev of {x}: dimensions must be distinct and in range({x.ndim}), got {dimensions}")
+            raise TypeError(
+                f"rev of {x}: dimensions must be distinct and in range({x.ndim}), got {dimensions}"
+            )
         return x
 
     def transpose_rule(self, ct, x, *, dimensions):
@@ -59,7 +61,7 @@ def rev(x, dimensions):
     return bind(rev_p, (x,), {"dimensions": dimensions}) if dimensions else x
 
 
-# ---- pad ------------------------------------------------------------------------------------------------------
+# ---- pad ---------------------------------------------------------------------------------------------------
 
 
 class Pad(Primitive):
@@ -77,7 +79,9 @@ class Pad(Primitive):
             )
         shape = tuple([_padded_length(n, *c) for n, c in zip(x.shape, padding_config, strict=True)])
         if any(n < 0 for n in shape):
-            raise TypeError(f"pad of {x} by {padding_config} would have the shape {shape}: it cuts off more than there is")
+            raise TypeError(
+                f"pad of {x} by {padding_config} would have the shape {shape}: it cuts off more than there is"
+            )
         return shaped(shape, x.dtype, x.weak_type and fill.weak_type)
 
     # out' = pad(x', fill')
@@ -106,7 +110,9 @@ class Pad(Primitive):
         unbatched_shape = [n for i, n in enumerate(aval_of(x).shape) if i != d]
         padded = pad(spread_at_front(axis, x, d), scalar_of(aval_of(x), 0), ((0, 0, 0), *padding_config))
         shape = aval_of(padded).shape
-        filled = broadcast_in_dim(_is_fill(unbatched_shape, padding_config), shape, tuple(range(1, len(shape))))
+        filled = broadcast_in_dim(
+            _is_fill(unbatched_shape, padding_config), shape, tuple(range(1, len(shape)))
+        )
         return select(filled, broadcast_in_dim(fill, shape, (0,)), padded), 0
 
 
@@ -139,7 +145,7 @@ def pad(x, fill, padding_config):
     return bind(pad_p, (x, fill), {"padding_config": config})
 
 
-# ---- slice ----------------------------------------------------------------------------------------------------
+# ---- slice -------------------------------------------------------------------------------------------------
 
 
 class Slice(AxisPrimitive):
@@ -150,14 +156,18 @@ class Slice(AxisPrimitive):
             raise TypeError(
                 f"slice_ of {x} expects {x.ndim} starts, limits and strides, got {start_indices}, {limit_indices}, {strides}"
             )
-        for i, (start, limit, stride, n) in enumerate(zip(start_indices, limit_indices, strides, x.shape, strict=True)):
+        for i, (start, limit, stride, n) in enumerate(
+            zip(start_indices, limit_indices, strides, x.shape, strict=True)
+        ):
             if not 0 <= start <= limit <= n or stride < 1:
                 raise TypeError(
                     f"slice_ of {x}: axis {i} expects 0 <= start <= limit <= {n} and stride >= 1, "
                     f"got {start}:{limit}:{stride}"
                 )
         bounds = zip(start_indices, limit_indices, strides, strict=True)
-        return shaped(tuple([-(-(limit - start) // stride) for start, limit, stride in bounds]), x.dtype, x.weak_type)
+        return shaped(
+            tuple([-(-(limit - start) // stride) for start, limit, stride in bounds]), x.dtype, x.weak_type
+        )
 
     # ct_x = ct, spread out by the strides, zero elsewhere
     def transpose_rule(self, ct, x, **params):
@@ -172,7 +182,12 @@ class Slice(AxisPrimitive):
         def with_axis(values, value):
             return (*values[:d], value, *values[d:])
 
-        return slice_(operands[0], with_axis(start_indices, 0), with_axis(limit_indices, axis.size), with_axis(strides, 1)), d
+        return slice_(
+            operands[0],
+            with_axis(start_indices, 0),
+            with_axis(limit_indices, axis.size),
+            with_axis(strides, 1),
+        ), d
 
 
 def _unslice(x, shape, fill, *, start_indices, limit_indices, strides):
@@ -203,7 +218,7 @@ def slice_in_dim(x, start: int, limit: int, stride: int = 1, axis: int = 0):
     return slice_(x, starts, limits, strides)
 
 
-# ---- concatenate and split ------------------------------------------------------------------------------------
+# ---- concatenate and split ---------------------------------------------------------------------------------
 
 
 class Concatenate(Primitive):
@@ -214,11 +229,20 @@ class Concatenate(Primitive):
             raise TypeError("concatenate expects at least one operand, got none")
         first = avals[0]
         if not 0 <= dimension < first.ndim:
-            raise TypeError(f"concatenate of {_list(avals)}: dimension must be in range({first.ndim}), got {dimension}")
+            raise TypeError(
+                f"concatenate of {_list(avals)}: dimension must be in range({first.ndim}), got {dimension}"
+            )
         if any(a.dtype != first.dtype for a in avals):
-            raise TypeError(f"concatenate expects operands of one dtype, got {_list(avals)}; convert them first")
-        if any(_without(a.shape, dimension) != _without(first.shape, dimension) or a.ndim != first.ndim for a in avals):
-            raise TypeError(f"concatenate expects operands that differ along axis {dimension} only, got {_list(avals)}")
+            raise TypeError(
+                f"concatenate expects operands of one dtype, got {_list(avals)}; convert them first"
+            )
+        if any(
+            _without(a.shape, dimension) != _without(first.shape, dimension) or a.ndim != first.ndim
+            for a in avals
+        ):
+            raise TypeError(
+                f"concatenate expects operands that differ along axis {dimension} only, got {_list(avals)}"
+            )
         length = sum(a.shape[dimension] for a in avals)
         shape = (*first.shape[:dimension], length, *first.shape[dimension + 1 :])
         return shaped(shape, first.dtype, all(a.weak_type for a in avals))
@@ -277,13 +301,18 @@ class Split(Primitive):
     """x cut along `axis` into pieces of the given `sizes`."""
 
     multiple_results = True
+    takes_masks = True
 
     def type_rule(self, x, *, sizes, axis):
         if not 0 <= axis < x.ndim:
             raise TypeError(f"split of {x}: axis must be in range({x.ndim}), got {axis}")
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
-            raise TypeError(f"split of {x}: sizes along axis {axis} must be >= 0 and sum to {x.shape[axis]}, got {sizes}")
-        return tuple([shaped((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for n in sizes])
+            raise TypeError(
+                f"split of {x}: sizes along axis {axis} must be >= 0 and sum to {x.shape[axis]}, got {sizes}"
+            )
+        return tuple(
+            [shaped((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype, x.weak_type) for n in sizes]
+        )
 
     # out_i' = x' where piece i stands
     def jvp_rule(self, primals, tangents, **params):
@@ -292,11 +321,19 @@ class Split(Primitive):
             return outs, [zero_tangent(out) for out in outs]
         return outs, bind(self, tangents, params)
 
-    # ct = (ct_0, ct_1, ..)
-    def transpose_rule(self, cts, x, *, sizes, axis):
+    # ct = (ct_0, ct_1, ..), and so its mask
+    def transpose_rule(self, cts, x, *, masks, sizes, axis):
         if all(map(is_zero, cts)):
-            return [Zero(tangent_aval(x.aval))]
-        return [concatenate(list(map(instantiate, cts)), axis)]
+            return [Zero(tangent_aval(x.aval))], [None]
+        joined = concatenate(list(map(instantiate, cts)), axis)
+        if all(m is None for m in masks):
+            return [joined], [None]
+        shapes = [(*x.aval.shape[:axis], n, *x.aval.shape[axis + 1 :]) for n in sizes]
+        full = [
+            broadcast_in_dim(np.bool_(not is_zero(ct)), shape) if m is None else m
+            for ct, m, shape in zip(cts, masks, shapes, strict=True)
+        ]
+        return [joined], [concatenate(full, axis)]
 
     def batch_rule(self, mapped, operands, dims, *, sizes, axis):
         (d,) = dims
@@ -314,7 +351,7 @@ def split(x, sizes, axis: int = 0):
     return bind(split_p, (x,), {"sizes": sizes, "axis": axis})
 
 
-# ---- iota -----------------------------------------------------------------------------------------------------
+# ---- iota --------------------------------------------------------------------------------------------------
 
 
 class Iota(Primitive):
@@ -324,7 +361,9 @@ class Iota(Primitive):
         if not dtypes.is_numeric(dtype):
             raise TypeError(f"iota counts in numbers, got the dtype {dtype}")
         if not 0 <= dimension < len(shape):
-            raise TypeError(f"iota: dimension must be in range({len(shape)}) for shape {shape}, got {dimension}")
+            raise TypeError(
+                f"iota: dimension must be in range({len(shape)}) for shape {shape}, got {dimension}"
+            )
         return shaped(shape, dtype)
 
     def jvp_rule(self, primals, tangents, **params):

@@ -31,13 +31,19 @@ class Sort(Primitive):
 
     def type_rule(self, *avals, dimension, is_stable, num_keys):
         if not avals or any(a.shape != avals[0].shape for a in avals):
-            raise TypeError(f"sort expects one or more operands of one shape, got {', '.join(map(str, avals))}")
+            raise TypeError(
+                f"sort expects one or more operands of one shape, got {', '.join(map(str, avals))}"
+            )
         if not 1 <= num_keys <= len(avals):
-            raise TypeError(f"sort of {len(avals)} operands: num_keys must be from 1 to {len(avals)}, got {num_keys}")
+            raise TypeError(
+                f"sort of {len(avals)} operands: num_keys must be from 1 to {len(avals)}, got {num_keys}"
+            )
         if any(dtypes.is_key(a.dtype) for a in avals[:num_keys]):
             raise TypeError(f"sort: random keys have no order, got {', '.join(map(str, avals))}")
         if not 0 <= dimension < avals[0].ndim:
-            raise TypeError(f"sort of {avals[0]}: dimension must be in range({avals[0].ndim}), got {dimension}")
+            raise TypeError(
+                f"sort of {avals[0]}: dimension must be in range({avals[0].ndim}), got {dimension}"
+            )
         return avals
 
     # out = x[p], p the permutation that sorts  =>  out' = x'[p]
@@ -72,7 +78,9 @@ class TopK(Primitive):
         if not 0 <= axis < x.ndim:
             raise TypeError(f"top_k of {x}: axis must be in range({x.ndim}), got {axis}")
         if not 0 <= k <= x.shape[axis]:
-            raise ValueError(f"top_k of {x}: k must be from 0 to the {x.shape[axis]} elements of axis {axis}, got {k}")
+            raise ValueError(
+                f"top_k of {x}: k must be from 0 to the {x.shape[axis]} elements of axis {axis}, got {k}"
+            )
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)
 

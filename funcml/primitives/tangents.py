@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from funcml import dtypes
@@ -13,6 +15,7 @@ from funcml.primitives.axes import broadcast_in_dim
 __all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_tangent", "zeros"]
 
 
+@functools.cache
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a tangent of `aval`: itself, or float0 where there is no derivative (integers, bool, keys)."""
     return aval.update(dtype=dtypes.tangent_dtype(aval.dtype))

@@ -1,5 +1,16 @@
-"""Random numbers as functions of a key."""
+"""Random numbers as functions of a key.
 
+    key : seed -> key      split, fold_in : key -> keys      uniform, normal, ... : key, shape, dtype -> array
+
+The same key gives the same numbers always, on every platform and under every transformation; they are those of JAX.
+
+>>> import funcml
+>>> k1, k2 = funcml.random.split(funcml.random.key(0))
+>>> funcml.random.normal(k1, (3,)).shape
+(3,)
+"""
+
+from funcml.random.arrangements import choice, permutation
 from funcml.random.bits import bits
 from funcml.random.continuous import (
     cauchy,
@@ -11,6 +22,7 @@ from funcml.random.continuous import (
     truncated_normal,
     uniform,
 )
+from funcml.random.discrete import bernoulli, categorical, rademacher, randint
 from funcml.random.keys import (
     PRNGKey,
     clone,
@@ -22,3 +34,12 @@ from funcml.random.keys import (
     split,
     wrap_key_data,
 )
+
+__all__ = [
+    # keys
+    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
+    # continuous distributions
+    "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform",
+    # bits, discrete distributions, order and choice
+    "bernoulli", "bits", "categorical", "choice", "permutation", "rademacher", "randint",
+]

@@ -24,12 +24,12 @@ from funcml.primitives.bits import bitcast_convert, shift_right_logical
 from funcml.primitives.identities import stop_gradient
 from funcml.random.bits import UNSIGNED_OF_WIDTH, random_bits
 from funcml.random.keys import one_key, several
-from funcml.random.parameters import float_dtype, parameter, shape_with
+from funcml.random.parameters import exact, float_dtype, parameter, shape_with
 from funcml.random.tails import in_far_tail, may_be_far, truncated_tail
 
 __all__ = [
-    "cauchy", "exponential", "gumbel", "gumbel_of", "laplace", "logistic", "normal", "truncated_normal", "uniform",
-    "uniform_of",
+    "cauchy", "check_mode", "exponential", "gumbel", "gumbel_of", "laplace", "logistic", "normal", "truncated_normal",
+    "uniform", "uniform_of", "uniform_of_pair",
 ]
 
 # ---- uniform -------------------------------------------------------------------------------------------------
@@ -42,6 +42,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
     Array([0.947667  , 0.97856486], dtype=float32)
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
+    minval, maxval = exact(minval, dtype), exact(maxval, dtype)
     return _uniform(key, minval, maxval, shape_with("uniform", shape_of("uniform", shape), minval, maxval), dtype)
 
 
@@ -66,6 +67,11 @@ def uniform_of(key, shape, dtype, low, high):
     """`uniform` inside a program; the bounds are arrays of this type, or numbers."""
     low, high = (parameter("uniform", x, dtype, shape) for x in (low, high))
     return ew.max(low, ew.add(ew.mul(_unit(key, shape, dtype), ew.sub(high, low)), low))
+
+
+def uniform_of_pair(key, shape, dtype) -> list:
+    """Two arrays of uniform samples in [0, 1), inside a program."""
+    return [reshape(u, shape) for u in shaping.split(uniform_of(key, (2, *shape), dtype, 0.0, 1.0), (1, 1))]
 
 
 # ---- normal --------------------------------------------------------------------------------------------------
@@ -108,7 +114,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None) -> Array:
     The bounds broadcast to `shape`, or to each other.
     """
     key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
-    shape = shape_with("truncated_normal", shape, lower, upper)
+    lower, upper, shape = exact(lower, dtype), exact(upper, dtype), shape_with("truncated_normal", shape, lower, upper)
     return _truncated_normal(key, lower, upper, shape, dtype, may_be_far(lower, upper))
 
 
@@ -179,9 +185,14 @@ def gumbel(key, shape=(), dtype=None, mode: str = "low") -> Array:
     `mode="high"` draws twice as many bits, for a right tail of twice the length: with "low" no sample of float32 lies
     above 16.
     """
-    if mode not in ("low", "high"):
-        raise ValueError(f"gumbel: expected the mode 'low' or 'high', got {mode!r}")
+    check_mode("gumbel", mode)
     return _gumbel(one_key("gumbel", key), shape_of("gumbel", shape), float_dtype("gumbel", dtype), mode)
+
+
+def check_mode(name: str, mode: str) -> None:
+    """Raises ValueError for a mode of drawing bits that does not exist."""
+    if mode not in ("low", "high"):
+        raise ValueError(f"{name}: expected the mode 'low' or 'high', got {mode!r}")
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -196,7 +207,7 @@ def gumbel_of(key, shape, dtype, mode):
     if mode == "low":
         u = uniform_of(key, shape, dtype, float(limits.tiny), 1.0)
         return ew.neg(tr.log(ew.neg(tr.log(u))))
-    high, low = (reshape(x, shape) for x in shaping.split(uniform_of(key, (2, *shape), dtype, 0.0, 1.0), (1, 1)))
+    high, low = uniform_of_pair(key, shape, dtype)
     fine = ew.add(ew.add(high, ew.mul(low, 2.0 ** -int(limits.nmant))), float(limits.tiny))
     u = ew.select(ew.ge(high, 0.5), high, fine)
     return ew.neg(tr.log(ew.neg(tr.log1p(ew.neg(u)))))

@@ -1,6 +1,7 @@
 """Reading the arguments of distributions: their dtype, their shape, and the parameters among them.
 
     float_dtype  : (name, dtype-like | None) -> dtype
+    exact        : (value, dtype) -> value
     parameter    : (name, value, dtype, shape) -> array [*shape]
     shape_with   : (name, shape | None, parameters) -> shape
 """
@@ -16,7 +17,7 @@ from funcml.numpy.arguments import shape_of
 from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, spread
 from funcml.primitives.elementwise import convert
 
-__all__ = ["float_dtype", "parameter", "shape_with"]
+__all__ = ["exact", "float_dtype", "parameter", "shape_with"]
 
 
 def float_dtype(name: str, dtype):
@@ -25,6 +26,11 @@ def float_dtype(name: str, dtype):
     if not dtypes.is_float(dtype):
         raise ValueError(f"{name}: expected a floating dtype, got {dtypes.short_name(dtype)}")
     return dtype
+
+
+def exact(x, dtype):
+    """`x` as an operand that keeps its digits: a Python float would arrive with the default width."""
+    return literal(x, dtype) if type(x) is float and dtype != dtypes.default_float() else x
 
 
 def parameter(name: str, x, dtype, shape: tuple[int, ...]):

@@ -34,13 +34,11 @@ def evaluate_jvp(jaxpr: Jaxpr, primals: Sequence, tangents: Sequence) -> tuple[l
         primitive, invars, outvars, params, source = eqn
         operands = [env[a] if type(a) is Var else a for a in invars]
         frame.stamp = outer_stamp or source
-        if not any(type(a) is Var and a in moving for a in invars):
+        if moving.keys().isdisjoint(invars):
             for v, out in zip(outvars, rebind(eqn, operands), strict=True):
                 env[v] = out
             continue
-        given = [
-            moving[a] if type(a) is Var and a in moving else Zero(tangent_aval(a.aval)) for a in invars
-        ]
+        given = [moving[a] if a in moving else Zero(tangent_aval(a.aval)) for a in invars]
         outs, out_tangents = primitive.jvp_rule(operands, given, **params)
         if not primitive.multiple_results:
             env[outvars[0]] = outs

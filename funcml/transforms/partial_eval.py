@@ -50,11 +50,10 @@ def partial_eval(
     known_eqns: list[Eqn] = []
     unknown_eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
-        flags = [type(a) is Var and a in unknown for a in eqn.invars]
-        if not any(flags):
+        if unknown.isdisjoint(eqn.invars):
             known_eqns.append(eqn)
-        elif eqn.primitive.holds_jaxpr and not all(flags):
-            split = eqn.primitive.partial_eval_rule(flags, eqn)
+        elif eqn.primitive.holds_jaxpr and not unknown.issuperset(eqn.invars):
+            split = eqn.primitive.partial_eval_rule([a in unknown for a in eqn.invars], eqn)
             known_eqns.extend(split.known)
             unknown_eqns.extend(split.unknown)
             unknown.update(v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u)

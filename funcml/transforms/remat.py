@@ -192,7 +192,8 @@ def checkpoint(
     """`fun`, whose intermediate values are recomputed in the backward pass instead of kept.
 
     `policy(primitive, *avals, **params) -> bool` says which results are saved all the same; see `checkpoint_policies`. Only
-    the inputs are, by default. `prevent_cse=False` allows XLA to undo the recomputation, as is right inside a `scan`.
+    the inputs are, by default. XLA:CPU drops barriers and may compute both halves as one; GPU and TPU keep them apart.
+    `prevent_cse=False` allows XLA to undo the recomputation, as is right inside a `scan`.
 
     >>> import funcml, funcml.numpy as jnp
     >>> float(funcml.grad(funcml.checkpoint(lambda x: jnp.sin(jnp.sin(x))))(0.0))

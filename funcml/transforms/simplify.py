@@ -23,12 +23,12 @@ __all__ = ["cse", "dce", "fold", "simplify"]
 @memoised
 def dce(jaxpr: Jaxpr) -> Jaxpr:
     """`jaxpr` without the equations that no output needs; equations with an effect stay."""
-    needed: set[Var] = {a for a in jaxpr.outs if type(a) is Var}
+    needed: set[Var | Literal] = set(jaxpr.outs)
     kept: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
         if eqn.primitive.has_effect or not needed.isdisjoint(eqn.outvars):
             kept.append(eqn)
-            needed.update([a for a in eqn.invars if type(a) is Var])
+            needed.update(eqn.invars)
     if len(kept) == len(jaxpr.eqns):
         return jaxpr
     return _same_standing(jaxpr, Jaxpr(jaxpr.invars, kept[::-1], jaxpr.outs))

@@ -188,8 +188,9 @@ def test_the_disk_cache_gives_the_same_answers(disk, tmp_path):
         (lambda: fm.jit(lambda x: x, static_argnames="y"), ValueError, r"names 'y', but its parameters are \['x'\]"),
         (lambda: fm.jit(lambda x: x, static_argnums=3), ValueError, "names argument 3"),
         (lambda: fm.jit(lambda x: x, static_argnums="x"), TypeError, "takes ints"),
-        (lambda: fm.jit(lambda x, y: x @ y)(jnp.ones((2, 3)), jnp.ones((2, 3))), TypeError, r"f32\[2,3\]"),
-        (lambda: fm.jit(lambda x: object())(1.0), TypeError, "object"),
+        (lambda: fm.jit(lambda x, y: x @ y)(jnp.ones((2, 3)), jnp.ones((2, 3))), ValueError, r"f32\[2,3\]"),
+        (lambda: fm.jit(lambda x: {"a": object()})(1.0), TypeError, r"returned .* type object at \['a'\]"),
+        (lambda: fm.jit(lambda x: (x, "text"))(1.0), TypeError, r"at \[1\]"),
         (lambda: fm.jit(lambda d: d)({1: 1.0, "a": 2.0}), ValueError, "sort"),
     ],
 )

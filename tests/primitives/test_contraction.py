@@ -24,7 +24,9 @@ def einsum(x, y, numbers):
     for i, j in zip((*lc, *lb), (*rc, *rb), strict=True):
         right[j] = left[i]
     out = [left[i] for i in lb]
-    out += [a for i, a in enumerate(left) if i not in (*lc, *lb)] + [a for j, a in enumerate(right) if j not in (*rc, *rb)]
+    out += [a for i, a in enumerate(left) if i not in (*lc, *lb)] + [
+        a for j, a in enumerate(right) if j not in (*rc, *rb)
+    ]
     return np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", x, y)
 
 
@@ -49,8 +51,11 @@ def filled(rng, shape, dtype):
     return x.astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, dtypes.bfloat16, np.complex64, np.int8, np.int32,
-                                   np.uint16], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float32, np.float64, np.float16, dtypes.bfloat16, np.complex64, np.int8, np.int32, np.uint16],
+    ids=str,
+)
 def test_every_layout_is_einsums(dtype, rng):
     cases = list(layouts(rng, 12))
     xs, ys = ([filled(rng, shapes[i], dtype) for shapes, _ in cases] for i in range(2))
@@ -60,7 +65,13 @@ def test_every_layout_is_einsums(dtype, rng):
         return [dot_general(x, y, numbers) for x, y, (_, numbers) in zip(xs, ys, cases, strict=True)]
 
     for found, x, y, (_, numbers) in zip(products(xs, ys), xs, ys, cases, strict=True):
-        exact = np.complex128 if dtypes.is_complex(x.dtype) else np.float64 if dtypes.is_float(x.dtype) else np.int64
+        exact = (
+            np.complex128
+            if dtypes.is_complex(x.dtype)
+            else np.float64
+            if dtypes.is_float(x.dtype)
+            else np.int64
+        )
         want = einsum(x.astype(exact), y.astype(exact), numbers)
         assert found.dtype == dtype and found.shape == want.shape
         np.testing.assert_array_equal(np.asarray(found), want.astype(dtype))
@@ -90,11 +101,13 @@ def test_derivatives_and_batches_in_every_layout(rng):
 def test_a_mapped_axis_anywhere_is_a_loop(left, right, rng):
     shapes, numbers = [[2, 3, 4], [4, 5, 2]], (((2,), (0,)), ((0,), (2,)))
     x, y = (
-        rng.normal(size=s if d is None else [*s[:d], 6, *s[d:]]) for s, d in zip(shapes, (left, right), strict=True)
+        rng.normal(size=s if d is None else [*s[:d], 6, *s[d:]])
+        for s, d in zip(shapes, (left, right), strict=True)
     )
     found = fm.vmap(lambda a, b: dot_general(a, b, numbers), in_axes=(left, right))(x, y)
     rows = [
-        einsum(*[v if d is None else v.take(i, d) for v, d in ((x, left), (y, right))], numbers) for i in range(6)
+        einsum(*[v if d is None else v.take(i, d) for v, d in ((x, left), (y, right))], numbers)
+        for i in range(6)
     ]
     np.testing.assert_allclose(found, np.stack(rows), rtol=1e-12)
 
@@ -103,7 +116,11 @@ def test_batching_makes_no_loop_and_moves_no_data():
     x, y = np.ones((5, 2, 3), np.float32), np.ones((3, 4), np.float32)
     text = str(fm.make_jaxpr(fm.vmap(lambda a: dot_general(a, y, MATRIX)))(x))
     assert text.count(" = ") == 1 and "dot_general" in text
-    both = str(fm.make_jaxpr(fm.vmap(lambda a, b: dot_general(a, b, MATRIX), (1, 2)))(np.ones((2, 7, 3)), np.ones((3, 4, 7))))
+    both = str(
+        fm.make_jaxpr(fm.vmap(lambda a, b: dot_general(a, b, MATRIX), (1, 2)))(
+            np.ones((2, 7, 3)), np.ones((3, 4, 7))
+        )
+    )
     assert both.count(" = ") == 1
 
 
@@ -129,7 +146,7 @@ def test_infinite_and_nan_elements():
         np.testing.assert_array_equal(dot_general(x, y, MATRIX), x @ y)
 
 
-# ---- dtype of the result ------------------------------------------------------------------------------------------------
+# ---- dtype of the result -----------------------------------------------------------------------------------
 
 
 def test_a_wider_result_is_summed_in_its_dtype():
@@ -159,7 +176,7 @@ def test_cotangents_come_back_in_the_dtype_of_the_operand(rng):
     np.testing.assert_allclose(tangent, 2 * (wide_x @ wide_y), rtol=1e-5)
 
 
-# ---- precision ----------------------------------------------------------------------------------------------------------
+# ---- precision ---------------------------------------------------------------------------------------------
 
 
 class Precision(enum.Enum):
@@ -172,7 +189,10 @@ def test_precisions_and_their_names(rng):
     assert canonical_precision((None, "tensorfloat32")) == ("default", "high")
     assert canonical_precision("tf32_tf32_f32_x3") == "TF32_TF32_F32_X3"
     with default_matmul_precision("bfloat16"):
-        assert canonical_precision(None) == ("default", "default") and canonical_precision("high") == ("high", "high")
+        assert canonical_precision(None) == ("default", "default") and canonical_precision("high") == (
+            "high",
+            "high",
+        )
     x, y = (rng.normal(size=(3, 3)).astype(np.float32) for _ in range(2))
     text = fm.jit(lambda x, y: dot_general(x, y, MATRIX, Precision.HIGHEST)).lower(x, y).as_text()
     assert "precision = [HIGHEST, HIGHEST]" in text
@@ -197,19 +217,47 @@ def test_the_precision_is_kept_by_derivatives():
     assert text.count("dot_general") == text.count("precision=(highest,highest)") >= 2
 
 
-# ---- errors -------------------------------------------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x, y: dot_general(x, x, MATRIX), TypeError, r"contracted axes of equal lengths.*\(1,\) of f32\[2,3\].*\[3\].*\[2\]"),
-        (lambda x, y: dot_general(x, y, (((1,), (0, 1)), ((), ()))), TypeError, "contracted axes of equal lengths"),
-        (lambda x, y: dot_general(x, y, (((1,), (0,)), ((0,), (1,)))), TypeError, "batch axes of equal lengths"),
-        (lambda x, y: dot_general(x, y, (((2,), (0,)), ((), ()))), ValueError, "left operand of f32.*from -2 to 1, got 2"),
-        (lambda x, y: dot_general(x, y, (((1,), (0,)), ((1,), (1,)))), ValueError, r"distinct axes, got \(1, 1\)"),
-        (lambda x, y: dot_general(x, y, ((1,), (0,))), TypeError, r"must be \(\(lhs contracted, rhs contracted\)"),
-        (lambda x, y: dot_general(x, y.astype("f8"), MATRIX), TypeError, r"one numeric dtype, got f32\[2,3\] and f64\[3,4\]"),
+        (
+            lambda x, y: dot_general(x, x, MATRIX),
+            TypeError,
+            r"contracted axes of equal lengths.*\(1,\) of f32\[2,3\].*\[3\].*\[2\]",
+        ),
+        (
+            lambda x, y: dot_general(x, y, (((1,), (0, 1)), ((), ()))),
+            TypeError,
+            "contracted axes of equal lengths",
+        ),
+        (
+            lambda x, y: dot_general(x, y, (((1,), (0,)), ((0,), (1,)))),
+            TypeError,
+            "batch axes of equal lengths",
+        ),
+        (
+            lambda x, y: dot_general(x, y, (((2,), (0,)), ((), ()))),
+            ValueError,
+            "left operand of f32.*from -2 to 1, got 2",
+        ),
+        (
+            lambda x, y: dot_general(x, y, (((1,), (0,)), ((1,), (1,)))),
+            ValueError,
+            r"distinct axes, got \(1, 1\)",
+        ),
+        (
+            lambda x, y: dot_general(x, y, ((1,), (0,))),
+            TypeError,
+            r"must be \(\(lhs contracted, rhs contracted\)",
+        ),
+        (
+            lambda x, y: dot_general(x, y.astype("f8"), MATRIX),
+            TypeError,
+            r"one numeric dtype, got f32\[2,3\] and f64\[3,4\]",
+        ),
         (lambda x, y: dot_general(x > 0, y > 0, MATRIX), TypeError, "one numeric dtype, got bool"),
         (lambda x, y: dot_general(x, y, MATRIX, "precise"), ValueError, "got 'precise'"),
         (lambda x, y: dot_general(x, y, MATRIX, ("high", 3)), ValueError, r"got \('high', 3\)"),

@@ -40,7 +40,7 @@ def equal(found, want, **tolerance):
     np.testing.assert_allclose(found.astype(want.dtype), want, **tolerance)
 
 
-# ---- values ----------------------------------------------------------------------------------------------------------
+# ---- values ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [*REAL, np.complex64, np.complex128], ids=str)
@@ -86,7 +86,9 @@ def test_indices_and_running_extremes_are_numpys(dtype, rng):
             np.testing.assert_array_equal(np.asarray(y), np.flip(whole, a) if r else whole)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, dtypes.bfloat16, np.complex64, np.int32, np.uint8], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, dtypes.bfloat16, np.complex64, np.int32, np.uint8], ids=str
+)
 def test_running_sums_and_products_are_numpys(dtype, rng):
     x = rng.integers(1, 3, (3, 5, 2)).astype(dtype)
     cases = [(a, r) for a in (0, 1, 2) for r in (False, True)]
@@ -207,14 +209,19 @@ def test_long_axes(shape, rng):
     equal(cummax(x, -1), np.maximum.accumulate(x, -1))
 
 
-# ---- derivatives -------------------------------------------------------------------------------------------------------
+# ---- derivatives -------------------------------------------------------------------------------------------
 
 
 def test_products_of_reductions(rng):
     x = rng.normal(size=(2, 3, 2)) + 2
 
     def reductions(x):
-        return [reduce_prod(x, (1,)), reduce_prod(mul(x, x), (0, 2)), reduce_max(mul(x, x), (1,)), reduce_min(mul(x, x), (0, -1))]
+        return [
+            reduce_prod(x, (1,)),
+            reduce_prod(mul(x, x), (0, 2)),
+            reduce_max(mul(x, x), (1,)),
+            reduce_min(mul(x, x), (0, -1)),
+        ]
 
     check_products(reductions, x)
 
@@ -239,7 +246,9 @@ def test_products_of_running_reductions(rng):
 
 def test_products_of_the_recurrence(rng):
     a, b = rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
-    check_products(lambda a, b: [linear_recurrence(a, b, 1), linear_recurrence(b, mul(a, b), 0, reverse=True)], a, b)
+    check_products(
+        lambda a, b: [linear_recurrence(a, b, 1), linear_recurrence(b, mul(a, b), 0, reverse=True)], a, b
+    )
 
 
 def test_products_of_complex(rng):
@@ -249,7 +258,9 @@ def test_products_of_complex(rng):
 
 def test_products_of_what_has_no_derivative(rng):
     x = rng.integers(0, 9, (3, 4))
-    check_products(lambda x: [argmax(x, 1), argmin(x, 0), reduce_and(x, (0,)), reduce_xor(x, (1,)), cumsum(x, 1)], x)
+    check_products(
+        lambda x: [argmax(x, 1), argmin(x, 0), reduce_and(x, (0,)), reduce_xor(x, (1,)), cumsum(x, 1)], x
+    )
     found = fm.jvp(lambda x: (argmax(x, 0), mul(x, x)), (np.arange(3.0),), (np.ones(3),))[1]
     assert found[0].dtype == dtypes.float0 and found[1].dtype == np.float64
 
@@ -283,7 +294,9 @@ def test_the_hessian_of_a_product_at_zeros():
             equal(outer(inner(lambda v: reduce_prod(v, (0,))))(x), want)
 
 
-@pytest.mark.parametrize(("x", "want"), [([0, 2, 3], [9, 0, 0]), ([2, 3, 0], [4, 2, 6]), ([2, 0, 0, 3], [1, 2, 0, 0])])
+@pytest.mark.parametrize(
+    ("x", "want"), [([0, 2, 3], [9, 0, 0]), ([2, 3, 0], [4, 2, 6]), ([2, 0, 0, 3], [1, 2, 0, 0])]
+)
 def test_the_gradient_of_a_running_product_at_zeros(x, want):
     total = lambda v: reduce_sum(cumprod(v), (0,))
     x = np.array(x, np.float64)
@@ -333,13 +346,17 @@ def test_the_derivative_of_cumlogsumexp_is_a_softmax():
     equal(fm.jacrev(cumlogsumexp)(np.array([-inf, -inf, inf])), [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
 
 
-# ---- errors -------------------------------------------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x: reduce_max(x, (2,)), ValueError, r"reduce_max of f32\[2,3\]: expected an axis from -2 to 1, got 2"),
+        (
+            lambda x: reduce_max(x, (2,)),
+            ValueError,
+            r"reduce_max of f32\[2,3\]: expected an axis from -2 to 1, got 2",
+        ),
         (lambda x: reduce_prod(x, (0, 0)), ValueError, r"distinct axes, got \(0, 0\)"),
         (lambda x: reduce_prod(x > 0, (0,)), TypeError, r"reduce_prod expects numbers, got bool\[2,3\]"),
         (lambda x: reduce_and(x, (0,)), TypeError, r"reduce_and expects integers or bool, got f32\[2,3\]"),

@@ -182,7 +182,7 @@ def test_default_and_keyword_arguments():
 
 def test_python_control_flow_inside():
     f = fm.custom_jvp(lambda x: x if x > 0 else -x)
-    f.defjvp(lambda p, t: (f(*p), 10.0 * t[0]))
+    f.defjvp(lambda p, t: (abs(p[0]), 10.0 * t[0]))
     assert float(f(-2.0)) == 2.0 and float(fm.grad(f)(-2.0)) == 10.0
 
 

@@ -1,0 +1,218 @@
+"""Reductions, running reductions, sorting and products: `lax`'s names over the primitives."""
+
+from __future__ import annotations
+
+import enum
+import functools
+
+from funcml import dtypes, tree
+from funcml.core.tracing import aval_of
+from funcml.core.values import Array
+from funcml.lax import elementwise
+from funcml.lax.operands import array
+from funcml.numpy import ufuncs
+from funcml.numpy.arguments import axes_of, axis_of, index_of
+from funcml.numpy.promotion import as_array, operand
+from funcml.primitives import axes as ax
+from funcml.primitives import contraction, identities, shaping, sorting
+from funcml.primitives import elementwise as ew
+from funcml.primitives import reductions as red
+
+__all__ = [
+    "Precision", "argmax", "argmin", "batch_matmul", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot",
+    "dot_general", "optimization_barrier", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+    "reduce_sum", "reduce_xor", "sort", "sort_key_val", "stop_gradient", "top_k",
+]
+
+
+# ---- over axes ---------------------------------------------------------------------------------------------------
+
+
+def _reduction(name: str, reduce, doc: str):
+    def function(operand, axes):
+        x = array(name, operand)
+        return reduce(x, axes_of(f"lax.{name}", tuple(axes), x.ndim))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "funcml.lax"
+    function.__doc__ = doc
+    return function
+
+
+reduce_sum = _reduction("reduce_sum", ax.reduce_sum, "The sum over axes, in the dtype of the operand.")
+reduce_prod = _reduction("reduce_prod", red.reduce_prod, "The product over axes, in the dtype of the operand.")
+reduce_max = _reduction("reduce_max", red.reduce_max, "The greatest element over axes, nan if there is one.")
+reduce_min = _reduction("reduce_min", red.reduce_min, "The least element over axes, nan if there is one.")
+reduce_and = _reduction("reduce_and", red.reduce_and, "The bitwise (for bool: logical) and over axes.")
+reduce_or = _reduction("reduce_or", ax.reduce_or, "The bitwise (for bool: logical) or over axes.")
+reduce_xor = _reduction("reduce_xor", red.reduce_xor, "The bitwise (for bool: logical) exclusive or over axes.")
+
+
+def _monoids():
+    """(the functions that mean the operation, the reduction, the operation on arrays) for each operation with its own."""
+    return (
+        ((elementwise.add, ufuncs.add), ax.reduce_sum, ew.add),
+        ((elementwise.mul, ufuncs.multiply), red.reduce_prod, ew.mul),
+        ((elementwise.max, ufuncs.maximum), red.reduce_max, ew.max),
+        ((elementwise.min, ufuncs.minimum), red.reduce_min, ew.min),
+        ((elementwise.bitwise_and, ufuncs.bitwise_and), red.reduce_and, ew.and_),
+        ((elementwise.bitwise_or, ufuncs.bitwise_or), ax.reduce_or, ew.or_),
+        ((elementwise.bitwise_xor, ufuncs.bitwise_xor), red.reduce_xor, ew.xor),
+    )
+
+
+def reduce(operands, init_values, computation, dimensions):
+    """The operands (a tree of arrays of one shape) reduced over `dimensions` by an associative function of two such trees.
+
+    `computation` acts on each element alone; it is given arrays. `init_values` are its neutral elements.
+    """
+    xs, treedef = tree.flatten(operands)
+    inits = tree.leaves(init_values)
+    if not xs or len(xs) != len(inits):
+        raise ValueError(f"lax.reduce expects an initial value for each operand, got {len(inits)} for {len(xs)}")
+    xs = [array("reduce", x) for x in xs]
+    if any(x.shape != xs[0].shape for x in xs):
+        raise ValueError(f"lax.reduce expects operands of one shape, got {', '.join(str(x.aval) for x in xs)}")
+    dims = axes_of("lax.reduce", tuple(dimensions), xs[0].ndim)
+    inits = [ew.convert(as_array(v), x.dtype) for v, x in zip(inits, xs, strict=True)]
+    for meanings, whole, pair in _monoids():
+        if len(xs) == 1 and computation in meanings:
+            out = whole(xs[0], dims)
+            return tree.unflatten(treedef, [pair(out, ax.broadcast_in_dim(inits[0], out.shape))])
+    combine = functools.partial(_combine, computation, treedef)
+    for d in sorted(dims, reverse=True):
+        xs = _fold(combine, xs, inits, d)
+    full = [ax.broadcast_in_dim(v, x.shape) for v, x in zip(inits, xs, strict=True)]
+    return tree.unflatten(treedef, combine(full, xs))
+
+
+def _combine(computation, treedef, left, right):
+    return [as_array(x) for x in tree.leaves(computation(tree.unflatten(treedef, left), tree.unflatten(treedef, right)))]
+
+
+# Neighbours are combined until one is left: log2(n) steps.
+def _fold(combine, xs, inits, d):
+    while xs[0].shape[d] != 1:
+        n = xs[0].shape[d]
+        if n % 2 or n == 0:
+            width = [(0, 1, 0) if i == d else (0, 0, 0) for i in range(xs[0].ndim)]
+            xs = [shaping.pad(x, v, width) for x, v in zip(xs, inits, strict=True)]
+            continue
+        halves = [[shaping.slice_in_dim(x, start, n, 2, axis=d) for x in xs] for start in (0, 1)]
+        xs = combine(*halves)
+    return [ax.squeeze(x, (d,)) for x in xs]
+
+
+def argmax(operand, axis: int, index_dtype):
+    """The first index along `axis` of the greatest element, or of the first nan."""
+    x = array("argmax", operand)
+    return red.argmax(x, axis_of("lax.argmax", axis, x.ndim), dtypes.canonical(index_dtype))
+
+
+def argmin(operand, axis: int, index_dtype):
+    """The first index along `axis` of the least element, or of the first nan."""
+    x = array("argmin", operand)
+    return red.argmin(x, axis_of("lax.argmin", axis, x.ndim), dtypes.canonical(index_dtype))
+
+
+# ---- along one axis ----------------------------------------------------------------------------------------------
+
+
+def _running(name: str, run, doc: str):
+    def function(operand, axis: int = 0, reverse: bool = False):
+        x = array(name, operand)
+        return run(x, axis_of(f"lax.{name}", axis, x.ndim), bool(reverse))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "funcml.lax"
+    function.__doc__ = doc
+    return function
+
+
+cumsum = _running("cumsum", red.cumsum, "The sums of the elements up to each along an axis, or from each on.")
+cumprod = _running("cumprod", red.cumprod, "The products of the elements up to each along an axis, or from each on.")
+cummax = _running("cummax", red.cummax, "The greatest of the elements up to each along an axis, or from each on.")
+cummin = _running("cummin", red.cummin, "The least of the elements up to each along an axis, or from each on.")
+cumlogsumexp = _running("cumlogsumexp", red.cumlogsumexp, "The log of the running sums of exp along an axis.")
+
+
+def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+    """An array in ascending order along an axis; or several, permuted alike so that the first `num_keys` are in order."""
+    if isinstance(operand, tuple | list):
+        operand = tuple([array("sort", x) for x in operand])
+    else:
+        operand = array("sort", operand)
+    return sorting.sort(operand, dimension, is_stable, num_keys)
+
+
+def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
+    """(keys in ascending order along an axis, values permuted with them)."""
+    return sort((keys, values), dimension, is_stable, 1)
+
+
+def top_k(operand, k: int, *, axis: int = -1):
+    """(values, indices): the k greatest elements along an axis, greatest first, and where they stand."""
+    values, indices = sorting.top_k(array("top_k", operand), index_of("lax.top_k", "k", k), axis)
+    return [values, indices]
+
+
+# ---- products ----------------------------------------------------------------------------------------------------
+
+
+class Precision(enum.Enum):
+    """How exactly a product of float32 is computed where the hardware offers a choice."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
+    """The sum of products over pairs of axes, [batch, lhs free, rhs free].
+
+    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). Operands have one dtype;
+    `preferred_element_type` is the dtype in which products are summed and given.
+    """
+    lhs, rhs = array("dot_general", lhs), array("dot_general", rhs)
+    return contraction.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None) -> Array:
+    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`."""
+    lhs, rhs = array("dot", lhs), array("dot", rhs)
+    if dimension_numbers is None:
+        if not (1 <= lhs.ndim <= 2 and 1 <= rhs.ndim <= 2 and lhs.shape[-1] == rhs.shape[0]):
+            raise TypeError(f"lax.dot expects vectors or matrices with matching inner lengths, got {lhs.aval} and {rhs.aval}")
+        dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    return contraction.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None) -> Array:
+    """Matrix products over equal leading axes: [.., m, k] x [.., k, n] -> [.., m, n]."""
+    lhs, rhs = array("batch_matmul", lhs), array("batch_matmul", rhs)
+    if lhs.ndim != rhs.ndim or lhs.ndim < 2:
+        raise ValueError(f"lax.batch_matmul expects operands of one rank, at least 2, got {lhs.aval} and {rhs.aval}")
+    batch = tuple(range(lhs.ndim - 2))
+    return contraction.dot_general(lhs, rhs, (((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)), precision)
+
+
+# ---- identities --------------------------------------------------------------------------------------------------
+
+
+def stop_gradient(x):
+    """`x` (a tree), constant to differentiation."""
+    return tree.map(_constant, x)
+
+
+def _constant(x):
+    x = operand("lax.stop_gradient", x)
+    return identities.stop_gradient(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+
+
+def optimization_barrier(operand, /):
+    """The values of a tree, computed before anything that uses them is; not moved, merged or removed by the compiler."""
+    xs, treedef = tree.flatten(operand)
+    return tree.unflatten(treedef, identities.optimization_barrier([array("optimization_barrier", x) for x in xs]))
