@@ -129,9 +129,14 @@ def _row(function):
 
     def translated(eqn, *operands, **params):
         shape = tuple(eqn.outvars[0].aval.shape)
-        return function(*[x if is_constant(x) else broadcast_in_dim(x, shape) for x in operands], **params)
+        return function(*[x if is_constant(x) else _spread(x, shape) for x in operands], **params)
 
     return translated
+
+
+def _spread(x, shape):
+    """`x` at this shape: a scalar, or of the same rank with axes of length 1."""
+    return broadcast_in_dim(x, shape, tuple(range(aval_of(x).ndim)))
 
 
 _ROWS = {
@@ -175,7 +180,7 @@ def _conj(eqn, x, *, input_dtype):
 @rule("polynomial")
 def _polynomial(eqn, x, *coefficients):
     shape = tuple(eqn.outvars[0].aval.shape)
-    x, *rest = [broadcast_in_dim(v, shape) for v in (x, *coefficients)]
+    x, *rest = [_spread(v, shape) for v in (x, *coefficients)]
     total = rest[-1]
     for a in reversed(rest[:-1]):
         total = elementwise.add(elementwise.mul(total, x), a)
@@ -185,7 +190,7 @@ def _polynomial(eqn, x, *coefficients):
 @rule("select_n")
 def _select_n(eqn, which, *cases):
     shape = tuple(eqn.outvars[0].aval.shape)
-    return elementwise.select_n(which, *[broadcast_in_dim(c, shape) for c in cases])
+    return elementwise.select_n(which, *[_spread(c, shape) for c in cases])
 
 
 @rule("clamp")
@@ -386,7 +391,7 @@ def _for_each_key(function, keys, *others):
 
 
 def _as_value(x):
-    return broadcast_in_dim(x, ()) if is_constant(x) else x
+    return identities.copy(x) if is_constant(x) else x
 
 
 def _threefry_only(eqn, impl) -> None:
@@ -434,4 +439,4 @@ def _random_clone(eqn, keys):
 @rule("threefry2x32")
 def _threefry(eqn, k1, k2, x1, x2):
     shape = tuple(eqn.outvars[0].aval.shape)
-    return threefry2x32(*[broadcast_in_dim(x, shape) for x in (k1, k2, x1, x2)])
+    return threefry2x32(*[_spread(x, shape) for x in (k1, k2, x1, x2)])

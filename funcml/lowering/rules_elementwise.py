@@ -92,19 +92,19 @@ def corrected(raw, function):
     return rule
 
 
-def with_imag_sign(raw, side: int):
-    """`raw` with the sign of the imaginary part of its result taken from that of its operand, times `side` (1 or -1).
+def with_sign(raw, part, side: int = 1):
+    """`raw` where a part of the result (`part` is ew.real or ew.imag) has the sign of that part of the operand, times `side`.
 
-    It tells apart the two sides of a cut along the real axis, -1 + 0i and -1 - 0i, which XLA does not.
+    It tells apart the two sides of a cut along an axis, such as -1 + 0i and -1 - 0i, which XLA does not.
     """
 
-    def imag_sign(z, r):
-        size = ew.abs(ew.imag(r))
-        below = ew.lt_to(ew.imag(z), 0.0)
+    def sides_of_cut(z, r):
+        size = ew.abs(part(r))
+        below = ew.lt_to(part(z), 0.0)
         signed = ew.select(below, ew.neg(size), size) if side > 0 else ew.select(below, size, ew.neg(size))
-        return ew.complex(ew.real(r), signed)
+        return ew.complex(signed, ew.imag(r)) if part is ew.real else ew.complex(ew.real(r), signed)
 
-    return corrected(raw, imag_sign)
+    return corrected(raw, sides_of_cut)
 
 
 def full(value, like):

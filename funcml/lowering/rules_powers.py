@@ -5,11 +5,12 @@ from __future__ import annotations
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_elementwise import by_kind, same_type, with_imag_sign
+from funcml.lowering.rules_elementwise import by_kind, same_type, with_sign
+from funcml.primitives import elementwise as ew
 from funcml.primitives import powers
 
 _rsqrt = same_type("stablehlo.rsqrt")
-lowers(powers.rsqrt)(by_kind(dtypes.is_complex, with_imag_sign(_rsqrt, -1), _rsqrt))
+lowers(powers.rsqrt)(by_kind(dtypes.is_complex, with_sign(_rsqrt, ew.imag, -1), _rsqrt))
 lowers(powers.cbrt)(same_type("stablehlo.cbrt"))
 
 
@@ -50,7 +51,7 @@ def _with_subnormals(emit, x, root, aval):
     return emit.op(f"stablehlo.select {subnormal}, {value}, {root} : {mask}, {t}")
 
 
-lowers(powers.sqrt)(by_kind(dtypes.is_complex, with_imag_sign(same_type("stablehlo.sqrt"), 1), _real_sqrt))
+lowers(powers.sqrt)(by_kind(dtypes.is_complex, with_sign(same_type("stablehlo.sqrt"), ew.imag), _real_sqrt))
 
 
 @lowers(powers.integer_pow_p)

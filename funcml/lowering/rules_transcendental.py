@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from funcml import dtypes
 from funcml.core.avals import shaped
+from funcml.lowering import series
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.lowering.rules_elementwise import (
     by_kind,
@@ -12,7 +13,7 @@ from funcml.lowering.rules_elementwise import (
     full,
     full_operands,
     same_type,
-    with_imag_sign,
+    with_sign,
     written,
 )
 from funcml.primitives import elementwise as ew
@@ -22,7 +23,6 @@ SAME_TYPE = {
     tr.exp: "exponential",
     tr.expm1: "exponential_minus_one",
     tr.log: "log",
-    tr.log1p: "log_plus_one",
     tr.tan: "tan",
     tr.tanh: "tanh",
     tr.atan2: "atan2",
@@ -30,14 +30,43 @@ SAME_TYPE = {
 for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
-for _primitive in (tr.asinh, tr.atanh, tr.atan):
-    lowers(_primitive)(chlo(f"chlo.{_primitive.name}"))
+lowers(tr.atan)(chlo("chlo.atan"))
 
-# ---- inverse functions with a cut along the real axis: the sign of the imaginary part tells the side, even if it is 0
+# ---- log1p and atanh in f64, where XLA and CHLO lose two digits
 
-for _primitive, _side in {tr.asin: 1, tr.acos: -1, tr.acosh: 1}.items():
+
+def _is_f64(dtype) -> bool:
+    return dtype == dtypes.float64
+
+
+def _log1p(x, elsewhere):
+    """log(1 + x) = 2 atanh s with s = x / (2 + x); for |x| < 1/2, where s^2 < 1/9, by the series s + s^3 / 3 + s^5 / 5 + ..."""
+    s = ew.div(x, ew.add(2.0, x))
+    odd = [1 / (2 * k + 1) for k in range(20)]
+    near = ew.mul(ew.mul(2.0, s), series.polynomial(odd, ew.mul(s, s), 1 / 9))
+    return ew.select(ew.lt(ew.abs(x), 0.5), near, elsewhere)
+
+
+_xla_log1p = same_type("stablehlo.log_plus_one")
+lowers(tr.log1p)(by_kind(_is_f64, corrected(_xla_log1p, _log1p), _xla_log1p))
+
+
+@written
+def _atanh(x):
+    """sign x log(1 + 2 |x| / (1 - |x|)) / 2"""
+    size = ew.abs(x)
+    return ew.mul(ew.mul(0.5, ew.sign(x)), tr.log1p(ew.div(ew.mul(2.0, size), ew.sub(1.0, size))))
+
+
+lowers(tr.atanh)(by_kind(_is_f64, _atanh, chlo("chlo.atanh")))
+
+# ---- inverse functions with a cut along an axis: the sign of that part tells the side, even if it is 0
+
+for _primitive, _part, _side in (
+    (tr.asin, ew.imag, 1), (tr.acos, ew.imag, -1), (tr.acosh, ew.imag, 1), (tr.asinh, ew.real, 1),
+):
     _raw = chlo(f"chlo.{_primitive.name}")
-    lowers(_primitive)(by_kind(dtypes.is_complex, with_imag_sign(_raw, _side), _raw))
+    lowers(_primitive)(by_kind(dtypes.is_complex, with_sign(_raw, _part, _side), _raw))
 
 # ---- sinh, cosh, sin, cos
 

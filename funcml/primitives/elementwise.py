@@ -30,7 +30,6 @@ from funcml.primitives.rows import (
     PYTHON_SCALARS,
     REAL,
     Accepts,
-    Elementwise,
     add,
     binary,
     is_constant,
@@ -281,6 +280,8 @@ def _abs_tangent(t, ans, x):
 
 
 def _sign_tangent(t, ans, z):
+    if not dtypes.is_complex(aval_of(z).dtype):
+        return Zero(aval_of(t))
     size = abs(z)
     at_zero = eq(size, 0)
     across = imag(mul(conj_p(ans), taken(not_(at_zero), t)))
@@ -292,17 +293,8 @@ def _sign_tangent(t, ans, z):
 abs = unary("abs", NUMERIC, _abs_tangent, result=dtypes.real_dtype)
 
 
-class Sign(Elementwise):
-    """sign: z / |z|, and 0 at 0.  s' = i s Im(conj(s) z') / |z|, which is 0 for real numbers."""
-
-    def jvp_rule(self, primals, tangents):
-        if dtypes.is_complex(aval_of(primals[0]).dtype):
-            return super().jvp_rule(primals, tangents)
-        ans = bind(self, primals)
-        return ans, Zero(aval_of(ans).update(dtype=dtypes.tangent_dtype(aval_of(ans).dtype)))
-
-
-sign = Sign("sign", 1, NUMERIC, tangents=(_sign_tangent,))
+#: sign: z / |z|, and 0 at 0;  s' = i s Im(conj(s) z') / |z|, which is 0 for real numbers
+sign = unary("sign", NUMERIC, _sign_tangent)
 
 # ---- rounding: no derivative, that is, zero ----------------------------------------------------------------
 

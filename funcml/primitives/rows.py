@@ -49,8 +49,8 @@ BITS = Accepts("integers or bool", lambda d: dtypes.is_integer(d) or dtypes.is_b
 class Elementwise(Primitive):
     """An elementwise primitive.
 
-    `tangents[i](t, ans, *operands)` is what a tangent `t` of operand i contributes to that of the result; None
-    means nothing. `transposes[i](ct, *operands)` is the cotangent of operand i where the operation is linear in it.
+    `tangents[i](t, ans, *operands)` is what a tangent `t` of operand i contributes to that of the result; None, or a
+    `Zero` that it gives, means nothing. `transposes[i](ct, *operands)` is the cotangent of operand i where the operation is linear in it.
     `result` maps the operands' dtype to that of the result.
     """
 
@@ -102,7 +102,8 @@ class Elementwise(Primitive):
         for t, rule in zip(tangents, self.tangents, strict=True):
             if type(t) is not Zero and rule is not None:
                 part = rule(t, ans, *primals, **params)
-                total = part if total is None else add(total, part)
+                if type(part) is not Zero:
+                    total = part if total is None else add(total, part)
         if total is None:
             aval = aval_of(ans)
             return ans, Zero(aval.update(dtype=dtypes.tangent_dtype(aval.dtype)))

@@ -86,23 +86,24 @@ def _pow_base_tangent(t, ans, x, y):
     dtype = aval_of(t).dtype
     if is_constant(y):
         value = y.value if type(y) is Literal else y
-        return mul(t, mul(pow(x, sub(y, 1)), dtype.type(value))) if value != 0 else mul(t, 0.0)
+        return mul(t, mul(pow(x, aval_of(y).dtype.type(value - 1)), dtype.type(value))) if value != 0 else Zero(aval_of(t))
     y_is_zero = eq(y, 0)
-    one = broadcast_in_dim(scalar_of(aval_of(y), 1), aval_of(y).shape)
-    slope = mul(pow(x, sub(select(y_is_zero, one, y), 1)), convert(y, dtype))
+    slope = mul(pow(x, sub(select(y_is_zero, _spread(1, y), y), 1)), convert(y, dtype))
     return mul(taken(ne(y, 0), t), slope)
 
 
 # d/dy x^y = x^y log x, and 0 for x = 0, y > 0
 def _pow_exponent_tangent(t, ans, x, y):
-    if dtypes.is_complex(aval_of(y).dtype):
-        stays = eq(x, 0)
-    else:
-        stays = and_(eq(x, 0), gt(y, 0))
-    full = aval_of(ans)
-    one = broadcast_in_dim(scalar_of(full, 1), full.shape)
-    x = broadcast_in_dim(x, full.shape) if aval_of(x).shape != full.shape else x
-    return mul(t, mul(ans, log(select(stays, one, x))))
+    x = _spread(x, ans)
+    stays = eq(x, 0) if dtypes.is_complex(aval_of(y).dtype) else and_(eq(x, 0), gt(y, 0))
+    return mul(t, mul(ans, log(select(stays, _spread(1, ans), x))))
+
+
+def _spread(x, like):
+    """`x`, which may be a scalar constant, with the shape and dtype of `like`."""
+    aval = aval_of(like)
+    x = scalar_of(aval, x) if type(x) in PYTHON_SCALARS else x
+    return broadcast_in_dim(x, aval.shape)
 
 
 pow = Pow()
@@ -182,12 +183,15 @@ def _over_square_norm(a, y, x):
     return mul(div(mul(a, r), add(mul(x, x), mul(y, y))), r)
 
 
+def _atan2_by_y(t, ans, y, x):
+    y, x = _spread(y, ans), _spread(x, ans)
+    return mul(t, _over_square_norm(x, y, x))
+
+
+def _atan2_by_x(t, ans, y, x):
+    y, x = _spread(y, ans), _spread(x, ans)
+    return neg(mul(t, _over_square_norm(y, y, x)))
+
+
 #: atan2(y, x): z' = (x y' - y x') / (x^2 + y^2)
-atan2 = binary(
-    "atan2",
-    FLOAT,
-    (
-        lambda t, ans, y, x: mul(t, _over_square_norm(x, y, x)),
-        lambda t, ans, y, x: neg(mul(t, _over_square_norm(y, y, x))),
-    ),
-)
+atan2 = binary("atan2", FLOAT, (_atan2_by_y, _atan2_by_x))

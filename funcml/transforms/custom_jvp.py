@@ -129,6 +129,9 @@ class UserJvp(NamedTuple):
     nondiff: tuple[Constant, ...]
     out_avals: tuple
 
+    def __str__(self) -> str:
+        return getattr(self.jvp, "__name__", "rule")
+
     def __call__(self, consts, primals, tangents) -> tuple[list, list]:
         """(rule consts, primals, tangents) -> (outputs, their tangents); tangents may be Zero."""
         given = tangents if self.owner.symbolic_zeros else [rule_argument(t) for t in tangents]
@@ -154,6 +157,9 @@ class RecordedJvp(NamedTuple):
     jaxpr: Jaxpr
     has_tangent: tuple[bool, ...]
     out_avals: tuple
+
+    def __str__(self) -> str:
+        return "recorded"
 
     def __call__(self, consts, primals, tangents):
         outs = eval_jaxpr(self.jaxpr, [*consts, *primals, *map(instantiate, _moving(tangents))])
@@ -199,6 +205,9 @@ class BatchedJvp(NamedTuple):
     out_dims: tuple
     consts: int
     out_avals: tuple
+
+    def __str__(self) -> str:
+        return f"batched {self.rule}"
 
     def __call__(self, consts, primals, tangents):
         values, dims, kinds = [*consts, *primals], list(self.dims), []

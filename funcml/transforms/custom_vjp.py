@@ -129,6 +129,9 @@ class UserVjp(NamedTuple):
     in_avals: tuple
     out_avals: tuple
 
+    def __str__(self) -> str:
+        return f"({','.join(getattr(f, '__name__', 'rule') for f in (self.fwd, self.bwd))})"
+
     def forward(self, consts, primals):
         """Runs `fwd`; the context is the tree of the residuals."""
         args = list(tree.unflatten(self.in_treedef, primals))
@@ -175,6 +178,9 @@ class RecordedVjp(NamedTuple):
     has_ct: tuple[bool, ...]
     in_avals: tuple
     out_avals: tuple
+
+    def __str__(self) -> str:
+        return "recorded"
 
     def forward(self, consts, primals):
         """Evaluates the first program."""
@@ -243,6 +249,9 @@ class BatchedVjp(NamedTuple):
     consts: int
     in_avals: tuple
     out_avals: tuple
+
+    def __str__(self) -> str:
+        return f"batched {self.rule}"
 
     def forward(self, consts, primals):
         """`rule.forward` of each example; the context tells where the residuals have the mapped axis."""

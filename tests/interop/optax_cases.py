@@ -1,22 +1,30 @@
-"""Every public name of optax that computes, and arguments for it: `name -> function of the namespace`.
+"""Every public name of optax, as a function of the namespace that it is looked up in: the package, or `funcml.optax`.
 
-A row of TRANSFORMATIONS builds a transformation; one of FUNCTIONS gives (function, arguments). Both are run once with the package
-optax under `jax.jit` and once with `funcml.optax`. `OTHER` are the names that compute nothing; together they are all there is.
+    OPTIMIZERS, TRANSFORMATIONS : name -> (namespace -> transformation)
+    SCHEDULES                   : name -> (namespace -> schedule)
+    FUNCTIONS                   : name -> (namespace, arrays -> result)
+    WAITING                     : name -> (namespace -> transformation), words of the error
+    INERT, ELSEWHERE            : names that compute nothing, or that a test of their own covers
+
+Together they are all that optax makes public: a test compares.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-rng = np.random.default_rng(1)
+_rng = np.random.default_rng(1)
 
 
-def normal(*shape, dtype=np.float32):
-    return rng.standard_normal(shape).astype(dtype)
+def _normal(*shape):
+    return _rng.standard_normal(shape).astype(np.float32)
 
 
-PARAMS = {"b": normal(3), "w": normal(4, 3), "z": {"s": np.float32(0.7)}}
-MATRIX = {"w": normal(4, 4), "v": normal(5, 3)}
+def _softmax(x):
+    return np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+
+
+PARAMS = {"b": _normal(3), "w": _normal(4, 3), "z": {"s": _normal(2, 2)}}
 
 
 def gradients(params, steps: int, seed: int = 2):
@@ -87,7 +95,24 @@ OPTIMIZERS = {
     "contrib.schedule_free_sgd": lambda o: o.contrib.schedule_free_sgd(LR),
     "contrib.simplified_ademamix": lambda o: o.contrib.simplified_ademamix(LR),
     "contrib.split_real_and_imaginary": lambda o: o.contrib.split_real_and_imaginary(o.adam(LR)),
+    "contrib.sophia": lambda o: o.contrib.sophia(LR, update_interval=2),
 }
+
+#: what `update` takes besides gradients, state and parameters
+EXTRA = {
+    **dict.fromkeys(
+        ["polyak_sgd", "scale_by_polyak", "contrib.momo", "contrib.momo_adam", "contrib.reduce_on_plateau"],
+        lambda step: {"value": np.float32(1 / (1 + step))},
+    ),
+    "contrib.sophia": lambda step: {"obj_fn": squares},
+}
+
+
+def squares(params):
+    """An objective that JAX and NumPy can compute."""
+    return sum(((step + 1) * x * x).sum() for step, x in enumerate([params["b"], params["w"], params["z"]["s"]]))
+
+
 
 # ---- transformations, alone and combined -----------------------------------------------------------------------------
 
@@ -111,18 +136,15 @@ TRANSFORMATIONS = {
     "inject_hyperparams": lambda o: o.inject_hyperparams(o.adam)(lambda step: LR / (1 + step)),
     "inject_stateful_hyperparams": lambda o: o.inject_stateful_hyperparams(o.adam)(LR),
     "keep_params_nonnegative": lambda o: o.keep_params_nonnegative(),
-    "lookahead": lambda o: o.lookahead(o.sgd(LR), 2, 0.5),
     "masked": lambda o: o.masked(o.adam(LR), lambda params: {k: k != "b" for k in params}),
-    "measure_with_ema": lambda o: o.measure_with_ema(lambda updates, state, **extra: o.global_norm(updates), 0.9),
-    "monitor": lambda o: o.monitor({"norm": lambda updates, state, **extra: o.global_norm(updates)}),
+    "measure_with_ema": lambda o: o.measure_with_ema(lambda updates: o.global_norm(updates), 0.9),
+    "monitor": lambda o: o.monitor({"norm": lambda updates: o.global_norm(updates)}),
     "multi_transform": lambda o: o.multi_transform(
         {"a": o.adam(LR), "s": o.sgd(LR)}, {"b": "a", "w": "s", "z": "a"}
     ),
     "named_chain": lambda o: o.named_chain(("clip", o.clip(0.5)), ("adam", o.adam(LR))),
     "normalize_by_update_norm": lambda o: o.normalize_by_update_norm(),
     "partition": lambda o: o.partition({"a": o.adam(LR), "s": o.set_to_zero()}, lambda p: {k: "as"[k == "w"] for k in p}),
-    "per_example_global_norm_clip": lambda o: o.per_example_global_norm_clip(0.3),
-    "per_example_layer_norm_clip": lambda o: o.per_example_layer_norm_clip(0.3),
     "scale": lambda o: o.scale(-0.1),
     "scale_by_adadelta": lambda o: o.scale_by_adadelta(),
     "scale_by_adam": lambda o: o.scale_by_adam(),
@@ -152,23 +174,225 @@ TRANSFORMATIONS = {
     "scale_by_yogi": lambda o: o.scale_by_yogi(),
     "selective_transform": lambda o: o.selective_transform(o.sgd(LR), freeze_mask={"b": True, "w": False, "z": False}),
     "set_to_zero": lambda o: o.set_to_zero(),
-    "snapshot": lambda o: o.snapshot("norm", lambda updates, state, **extra: o.global_norm(updates)),
+    "snapshot": lambda o: o.snapshot("norm", lambda updates: o.global_norm(updates)),
     "stateless": lambda o: o.stateless(lambda updates, params: o.tree.scale(0.5, updates)),
     "stateless_with_tree_map": lambda o: o.stateless_with_tree_map(lambda g, p: g * 0.5),
     "trace": lambda o: o.trace(0.9),
-    "transforms.unitwise_clip": None,
     "with_extra_args_support": lambda o: o.with_extra_args_support(o.adam(LR)),
     "zero_nans": lambda o: o.zero_nans(),
     "MultiSteps": lambda o: o.MultiSteps(o.adam(LR), 2),
     "MultiSteps.gradient_transformation": lambda o: o.MultiSteps(o.adam(LR), 2).gradient_transformation(),
     "MultiSteps.skip_not_finite": lambda o: o.MultiSteps(o.adam(LR), 2, should_skip_update_fn=o.skip_not_finite),
-    "contrib.differentially_private_aggregate": lambda o: o.contrib.differentially_private_aggregate(0.5, 1.1, 3),
     "contrib.scale_by_acprop": lambda o: o.contrib.scale_by_acprop(),
     "contrib.scale_by_ademamix": lambda o: o.contrib.scale_by_ademamix(),
     "contrib.scale_by_adopt": lambda o: o.contrib.scale_by_adopt(),
     "contrib.scale_by_cocob": lambda o: o.contrib.scale_by_cocob(),
-    "contrib.scale_by_galore": None,
-    "contrib.scale_by_madgrad": lambda o: o.contrib.scale_by_madgrad(),
-    "contrib.scale_by_muon": None,
+    "contrib.scale_by_madgrad": lambda o: o.contrib.scale_by_madgrad(LR),
+    "contrib.scale_by_muon": lambda o: o.contrib.scale_by_muon(),
     "contrib.scale_by_simplified_ademamix": lambda o: o.contrib.scale_by_simplified_ademamix(),
+}
+
+#: transformations of parameters or gradients of another kind: (namespace -> transformation), params, gradients
+UNUSUAL = {
+    "lookahead": (
+        lambda o: o.lookahead(o.sgd(LR), 2, 0.5), lambda o: o.LookaheadParams.init_synced(PARAMS), lambda g: g
+    ),
+    "contrib.differentially_private_aggregate": (
+        lambda o: o.contrib.differentially_private_aggregate(0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)
+    ),
+    "contrib.dpsgd": (lambda o: o.contrib.dpsgd(LR, 0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)),
+}
+
+
+def _examples(gradients):
+    """Gradients of three examples."""
+    return {k: _examples(v) if isinstance(v, dict) else np.stack([v, -2 * v, v * v]) for k, v in gradients.items()}
+
+
+#: what needs loops whose length is known only at run time, or linear algebra
+WAITING = {
+    "lbfgs": (lambda o: o.lbfgs(LR), "needs lax.while_loop, which comes with control flow"),
+    "scale_by_backtracking_linesearch": (
+        lambda o: o.scale_by_backtracking_linesearch(5), "needs lax.while_loop, which comes with control flow"
+    ),
+    "scale_by_zoom_linesearch": (
+        lambda o: o.scale_by_zoom_linesearch(5), "needs lax.while_loop, which comes with control flow"
+    ),
+    "contrib.galore": (lambda o: o.contrib.galore(LR, 2), "the JAX primitive `svd`"),
+    "contrib.scale_by_galore": (lambda o: o.contrib.scale_by_galore(2), "the JAX primitive `svd`"),
+}
+
+# ---- schedules -------------------------------------------------------------------------------------------------------
+
+SCHEDULES = {
+    "constant_schedule": lambda o: o.constant_schedule(0.1),
+    "cosine_decay_schedule": lambda o: o.cosine_decay_schedule(0.1, 8, 0.05, 1.5),
+    "cosine_onecycle_schedule": lambda o: o.cosine_onecycle_schedule(8, 0.1),
+    "exponential_decay": lambda o: o.exponential_decay(0.1, 3, 0.5, 1, staircase=True),
+    "join_schedules": lambda o: o.join_schedules([o.linear_schedule(0.0, 0.1, 3), o.constant_schedule(0.1)], [3]),
+    "linear_onecycle_schedule": lambda o: o.linear_onecycle_schedule(8, 0.1),
+    "linear_schedule": lambda o: o.linear_schedule(0.1, 0.01, 5, 1),
+    "piecewise_constant_schedule": lambda o: o.piecewise_constant_schedule(0.1, {3: 0.5, 6: 0.1}),
+    "piecewise_interpolate_schedule": lambda o: o.schedules.piecewise_interpolate_schedule("cosine", 0.1, {3: 0.5, 6: 0.1}),
+    "polynomial_schedule": lambda o: o.polynomial_schedule(0.1, 0.01, 2, 5, 1),
+    "sgdr_schedule": lambda o: o.sgdr_schedule(
+        [{"init_value": 0.0, "peak_value": 0.1, "decay_steps": 4, "warmup_steps": 2, "end_value": 0.0}] * 2
+    ),
+    "warmup_constant_schedule": lambda o: o.warmup_constant_schedule(0.0, 0.1, 3),
+    "warmup_cosine_decay_schedule": lambda o: o.warmup_cosine_decay_schedule(0.0, 0.1, 3, 8, 0.01),
+    "warmup_exponential_decay_schedule": lambda o: o.warmup_exponential_decay_schedule(0.0, 0.1, 3, 2, 0.5),
+}
+
+# ---- functions of arrays ---------------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "x": _normal(4, 3),
+    "y": _normal(4, 3),
+    "z": _normal(4, 3),
+    "v": _normal(4),
+    "sign": np.float32([1, -1, 1, -1]),
+    "classes": np.int32([0, 2, 1, 1]),
+    "binary": np.float32([1, 0, 0, 1]),
+    "p": _softmax(_normal(4, 3)),
+    "q": _softmax(_normal(4, 3)),
+    "scalar": np.float32(0.6),
+    "step": np.int32(4),
+    "spd": np.float32([[2, 0.5, 0], [0.5, 3, 0.2], [0, 0.2, 1]]),
+    "image": np.abs(_normal(2, 4, 4, 3)),
+    "logits": _normal(2, 5, 4),
+    "labels": np.int32([[1, 2, 3], [2, 2, 0]]),
+    "label_paddings": np.float32([[0, 0, 0], [0, 0, 1]]),
+    "logit_paddings": np.zeros((2, 5), np.float32),
+    "tree": PARAMS,
+    "other": {"b": _normal(3), "w": _normal(4, 3), "z": {"s": _normal(2, 2)}},
+}
+
+#: differentiable in all floating-point arrays that they use
+LOSSES = {
+    "binary_dice_loss": lambda o, a: o.losses.binary_dice_loss(a["v"], a["binary"]),
+    "convex_kl_divergence": lambda o, a: o.losses.convex_kl_divergence(a["x"], a["p"]),
+    "cosine_distance": lambda o, a: o.losses.cosine_distance(a["x"], a["y"], epsilon=1e-3),
+    "cosine_similarity": lambda o, a: o.losses.cosine_similarity(a["x"], a["y"]),
+    "ctc_loss": lambda o, a: o.losses.ctc_loss(a["logits"], a["logit_paddings"], a["labels"], a["label_paddings"]),
+    "ctc_loss_with_forward_probs": lambda o, a: o.losses.ctc_loss_with_forward_probs(
+        a["logits"], a["logit_paddings"], a["labels"], a["label_paddings"]
+    )[0],
+    "dice_loss": lambda o, a: o.losses.dice_loss(a["image"], a["image"] > 0.5),
+    "generalized_kl_divergence": lambda o, a: o.losses.generalized_kl_divergence(a["x"], a["p"]),
+    "hinge_loss": lambda o, a: o.losses.hinge_loss(a["v"], a["sign"]),
+    "huber_loss": lambda o, a: o.losses.huber_loss(a["x"], a["y"], delta=0.5),
+    "kl_divergence": lambda o, a: o.losses.kl_divergence(a["x"], a["p"]),
+    "kl_divergence_with_log_targets": lambda o, a: o.losses.kl_divergence_with_log_targets(a["x"], a["y"]),
+    "l2_loss": lambda o, a: o.losses.l2_loss(a["x"], a["y"]),
+    "log_cosh": lambda o, a: o.losses.log_cosh(a["x"], a["y"]),
+    "multiclass_generalized_dice_loss": lambda o, a: o.losses.multiclass_generalized_dice_loss(a["image"], a["image"] > 0.5),
+    "multiclass_hinge_loss": lambda o, a: o.losses.multiclass_hinge_loss(a["x"], a["classes"]),
+    "multiclass_perceptron_loss": lambda o, a: o.losses.multiclass_perceptron_loss(a["x"], a["classes"]),
+    "multiclass_sparsemax_loss": lambda o, a: o.losses.multiclass_sparsemax_loss(a["x"], a["classes"]),
+    "ntxent": lambda o, a: o.losses.ntxent(a["x"], a["classes"]),
+    "perceptron_loss": lambda o, a: o.losses.perceptron_loss(a["v"], a["sign"]),
+    "poly_loss_cross_entropy": lambda o, a: o.losses.poly_loss_cross_entropy(a["x"], a["p"]),
+    "ranking_softmax_loss": lambda o, a: o.losses.ranking_softmax_loss(a["x"], a["p"]),
+    "safe_softmax_cross_entropy": lambda o, a: o.losses.safe_softmax_cross_entropy(a["x"], a["p"]),
+    "sigmoid_binary_cross_entropy": lambda o, a: o.losses.sigmoid_binary_cross_entropy(a["x"], a["p"]),
+    "sigmoid_focal_loss": lambda o, a: o.losses.sigmoid_focal_loss(a["x"], a["p"], alpha=0.25),
+    "smooth_labels": lambda o, a: o.losses.smooth_labels(a["p"], 0.1),
+    "softmax_cross_entropy": lambda o, a: o.losses.softmax_cross_entropy(a["x"], a["p"]),
+    "softmax_cross_entropy_with_integer_labels": lambda o, a: o.losses.softmax_cross_entropy_with_integer_labels(
+        a["x"], a["classes"]
+    ),
+    "sparsemax_loss": lambda o, a: o.losses.sparsemax_loss(a["v"], a["binary"]),
+    "squared_error": lambda o, a: o.losses.squared_error(a["x"], a["y"]),
+    "triplet_margin_loss": lambda o, a: o.losses.triplet_margin_loss(a["x"], a["y"], a["z"]),
+}
+
+PROJECTIONS = {
+    "projection_box": lambda o, a: o.projections.projection_box(a["tree"], -0.5, 0.5),
+    "projection_halfspace": lambda o, a: o.projections.projection_halfspace(a["x"], a["y"], 0.1),
+    "projection_hypercube": lambda o, a: o.projections.projection_hypercube(a["tree"], 0.5),
+    "projection_hyperplane": lambda o, a: o.projections.projection_hyperplane(a["x"], a["y"], 0.1),
+    "projection_l1_ball": lambda o, a: o.projections.projection_l1_ball(a["tree"], 2.0),
+    "projection_l1_sphere": lambda o, a: o.projections.projection_l1_sphere(a["tree"], 2.0),
+    "projection_l2_ball": lambda o, a: o.projections.projection_l2_ball(a["tree"], a["scalar"]),
+    "projection_l2_sphere": lambda o, a: o.projections.projection_l2_sphere(a["tree"], 2.0),
+    "projection_linf_ball": lambda o, a: o.projections.projection_linf_ball(a["tree"], 0.5),
+    "projection_non_negative": lambda o, a: o.projections.projection_non_negative(a["tree"]),
+    "projection_simplex": lambda o, a: o.projections.projection_simplex(a["tree"], 1.5),
+    "projection_vector": lambda o, a: o.projections.projection_vector(a["x"], a["y"]),
+}
+
+TREES = {
+    "add": lambda t, a: t("add")(a["tree"], a["other"], a["tree"]),
+    "add_scale": lambda t, a: t("add_scale")(a["tree"], a["scalar"], a["other"]),
+    "allclose": lambda t, a: t("allclose")(a["tree"], a["other"]),
+    "batch_shape": lambda t, a: t("batch_shape")(a["tree"], (2,)),
+    "bias_correction": lambda t, a: t("bias_correction")(a["tree"], 0.9, a["step"]),
+    "cast": lambda t, a: t("cast")(a["tree"], "bfloat16"),
+    "cast_like": lambda t, a: t("cast_like")({"k": a["x"]}, {"k": a["classes"]}),
+    "clip": lambda t, a: t("clip")(a["tree"], -0.5, 0.5),
+    "conj": lambda t, a: t("conj")(a["tree"]),
+    "div": lambda t, a: t("div")(a["tree"], a["other"]),
+    "full_like": lambda t, a: t("full_like")(a["tree"], 3.0),
+    "get": lambda t, a: t("get")(a["tree"], "s"),
+    "get_all_with_path": lambda t, a: [v for _, v in t("get_all_with_path")(a["tree"], "s")],
+    "max": lambda t, a: t("max")(a["tree"]),
+    "min": lambda t, a: t("min")(a["tree"]),
+    "mul": lambda t, a: t("mul")(a["tree"], a["other"]),
+    "norm": lambda t, a: [t("norm")(a["tree"]), t("norm")(a["tree"], 1), t("norm")(a["tree"], squared=True)],
+    "ones_like": lambda t, a: t("ones_like")(a["tree"]),
+    "real": lambda t, a: t("real")(a["tree"]),
+    "scale": lambda t, a: t("scale")(a["scalar"], a["tree"]),
+    "set": lambda t, a: t("set")(a["tree"], s=a["scalar"]),
+    "size": lambda t, a: t("size")(a["tree"]),
+    "sub": lambda t, a: t("sub")(a["tree"], a["other"]),
+    "sum": lambda t, a: t("sum")(a["tree"]),
+    "update_infinity_moment": lambda t, a: t("update_infinity_moment")(a["tree"], a["other"], 0.9, 1e-3),
+    "update_moment": lambda t, a: t("update_moment")(a["tree"], a["other"], 0.9, 2),
+    "update_moment_per_elem_norm": lambda t, a: t("update_moment_per_elem_norm")(a["tree"], a["other"], 0.9, 2),
+    "vdot": lambda t, a: t("vdot")(a["tree"], a["other"]),
+    "where": lambda t, a: t("where")(a["scalar"] > 0.5, a["tree"], a["other"]),
+    "zeros_like": lambda t, a: t("zeros_like")(a["tree"]),
+}
+
+FUNCTIONS = {
+    **{f"losses.{name}": row for name, row in LOSSES.items()},
+    **{f"projections.{name}": row for name, row in PROJECTIONS.items()},
+    **{
+        f"tree.{name}": lambda o, a, row=row: row(lambda n: getattr(o.tree, n), a) for name, row in TREES.items()
+    },
+    **{
+        f"tree_utils.tree_{name}": lambda o, a, row=row: row(lambda n: getattr(o.tree_utils, f"tree_{n}"), a)
+        for name, row in TREES.items()
+    },
+    "apply_updates": lambda o, a: o.apply_updates(a["tree"], a["other"]),
+    "assignment.base_hungarian_algorithm": None,
+    "assignment.hungarian_algorithm": None,
+    "bias_correction": lambda o, a: o.bias_correction(a["tree"], 0.9, a["step"]),
+    "contrib.schedule_free_eval_params": lambda o, a: o.contrib.schedule_free_eval_params(
+        o.contrib.schedule_free_sgd(0.1).init(a["tree"]), a["other"]
+    ),
+    "global_norm": lambda o, a: o.global_norm(a["tree"]),
+    "incremental_update": lambda o, a: o.incremental_update(a["tree"], a["other"], 0.1),
+    "init_empty_state": lambda o, a: o.init_empty_state(a["tree"]),
+    "matrix_inverse_pth_root": None,
+    "microbatching.reshape_batch_axis": lambda o, a: o.microbatching.reshape_batch_axis(a["x"], 2),
+    "nnls": None,
+    "per_example_global_norm_clip": lambda o, a: o.per_example_global_norm_clip([a["x"], a["y"]], 0.5),
+    "per_example_layer_norm_clip": lambda o, a: o.per_example_layer_norm_clip([a["x"], a["y"]], 0.5),
+    "periodic_update": lambda o, a: o.periodic_update(a["tree"], a["other"], a["step"], 2),
+    "power_iteration": None,
+    "safe_increment": lambda o, a: o.safe_increment(a["step"]),
+    "safe_int32_increment": lambda o, a: o.safe_int32_increment(a["step"]),
+    "safe_norm": lambda o, a: o.safe_norm(a["x"], 0.1),
+    "safe_root_mean_squares": lambda o, a: o.safe_root_mean_squares(a["x"], 0.1),
+    "scale_gradient": lambda o, a: o.scale_gradient(a["x"], 0.5),
+    "skip_large_updates": lambda o, a: o.skip_large_updates(a["tree"], a["step"], a["other"], 1.0),
+    "skip_not_finite": lambda o, a: o.skip_not_finite(a["tree"], a["step"], a["other"]),
+    "transforms.unitwise_clip": lambda o, a: o.transforms.unitwise_clip(
+        o.transforms.unitwise_norm(a["x"]), o.transforms.unitwise_norm(a["y"]), a["x"]
+    ),
+    "transforms.unitwise_norm": lambda o, a: o.transforms.unitwise_norm(a["x"]),
+    "update_infinity_moment": lambda o, a: o.update_infinity_moment(a["tree"], a["other"], 0.9, 1e-3),
+    "update_moment": lambda o, a: o.update_moment(a["tree"], a["other"], 0.9, 2),
+    "update_moment_per_elem_norm": lambda o, a: o.update_moment_per_elem_norm(a["tree"], a["other"], 0.9, 2),
 }

@@ -116,7 +116,7 @@ def test_unary_operations_of_floats_are_numpys(dtype):
         ew.ceil: np.ceil(wide).astype(dtype), ew.is_finite: np.isfinite(wide), ew.round: away.astype(dtype),
         _round_even: np.round(wide).astype(dtype),
     }  # fmt: skip
-    for f, got, w in zip(want, fm.jit(lambda x: [f(x) for f in want])(x), want.values(), strict=True):
+    for f, got, w in zip(want, fm.jit(lambda x: [g(x) for g in want])(x), want.values(), strict=True):
         if f is ew.sign:
             w = np.where(np.isnan(x), x, w)
         same(got, w)

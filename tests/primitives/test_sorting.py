@@ -98,6 +98,26 @@ def test_several_keys(rng):
     assert isinstance(sort([a, b]), tuple) and isinstance(sort([a]), tuple)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, dtypes.bfloat16, np.int8, np.int32, np.uint32, np.bool_], ids=str)
+def test_long_axes_with_what_follows_them(dtype, rng):
+    x = rng.integers(0, 2**32, (2, 700), np.uint64).astype(np.uint32).view(np.int32)
+    if dtypes.is_float(np.dtype(dtype)):
+        x = np.where(x % 7 == 0, nan, np.where(x % 5 == 0, -0.0, np.where(x % 3 == 0, inf, x / 1e5)))
+        x[:, ::11] = 0.0
+        x[:, ::97] = -nan
+    x = x.astype(dtype)
+    followers = np.arange(1400.0).reshape(2, 700), x
+    for axis in (0, 1):
+        turned = x if axis == 1 else x.T.copy()
+        order = np.argsort(wide(turned), axis, kind="stable")
+        rest = [v if axis == 1 else v.T.copy() for v in followers]
+        keys, first, second = sort((turned, *rest), axis)
+        np.testing.assert_array_equal(first, np.take_along_axis(rest[0], order, axis))
+        for found in (keys, second):
+            np.testing.assert_array_equal(wide(np.asarray(found)), np.take_along_axis(wide(turned), order, axis))
+            assert found.dtype == dtype
+
+
 def test_top_k_puts_nan_first_and_ties_by_place():
     x = np.array([[1, nan, 3, -inf], [0, 2, 2, 2]], np.float32)
     values, indices = top_k(x, 3)

@@ -32,14 +32,14 @@ FUNCTIONS = {
     tr.exp2: (lambda x: mpmath.power(2, x), np.exp2, 2, 2),
     tr.expm1: (mpmath.expm1, np.expm1, 3, 3),
     tr.log: (mpmath.log, np.log, 2, 2),
-    tr.log1p: (mpmath.log1p, np.log1p, 3, 60),
+    tr.log1p: (mpmath.log1p, np.log1p, 3, 4),
     tr.logistic: (lambda x: 1 / (1 + mpmath.exp(-x)), scipy.special.expit, 4, 4),
     tr.sinh: (mpmath.sinh, np.sinh, 5, 5),
     tr.cosh: (mpmath.cosh, np.cosh, 5, 5),
     tr.tanh: (mpmath.tanh, np.tanh, 6, 6),
     tr.asinh: (mpmath.asinh, np.arcsinh, 5, 5),
     tr.acosh: (mpmath.acosh, np.arccosh, 5, 5),
-    tr.atanh: (mpmath.atanh, np.arctanh, 5, 60),
+    tr.atanh: (mpmath.atanh, np.arctanh, 5, 5),
     tr.sin: (mpmath.sin, np.sin, 3, 3),
     tr.cos: (mpmath.cos, np.cos, 3, 3),
     tr.tan: (mpmath.tan, np.tan, 5, 5),
@@ -107,10 +107,10 @@ def test_values_in_16_bits_are_scipys_rounded(dtype, rng):
     eps, tiny = (float(getattr(dtypes.finfo(dtype), name)) for name in ("eps", "tiny"))
     for f, y in zip(FUNCTIONS, all_of(FUNCTIONS, x), strict=True):
         with np.errstate(all="ignore"):
-            exact = FUNCTIONS[f][1](x.astype(np.float64))
+            exact, y = FUNCTIONS[f][1](x.astype(np.float64)), y.astype(np.float64)
             want = exact.astype(dtype).astype(np.float64)
-        y = y.astype(np.float64)
-        good = (y == want) | np.isnan(y) & np.isnan(want) | (np.abs(y - exact) <= 3 * eps * np.abs(exact) + tiny)
+            close = np.abs(y - exact) <= 3 * eps * np.abs(exact) + tiny
+        good = (y == want) | np.isnan(y) & np.isnan(want) | close
         if f in ONLY_POSITIVE:
             good |= x <= 0
         assert good.all(), f"{f.name}: {y[~good]} for {exact[~good]} at {x[~good]}"
@@ -134,9 +134,10 @@ def test_edge_values_are_scipys():
     for f, y in zip(FUNCTIONS, all_of(FUNCTIONS, EDGES), strict=True):
         with np.errstate(all="ignore"):
             want = np.array(FUNCTIONS[f][1](EDGES))
+            close = np.abs(y - want) <= 1e-13 * np.abs(want)
         if f is sp.lgamma:
             want[EDGES == -inf] = inf  # as C's lgamma
-        good = (y == want) | np.isnan(y) & np.isnan(want) | (np.abs(y - want) <= 1e-13 * np.abs(want))
+        good = (y == want) | np.isnan(y) & np.isnan(want) | close
         assert good.all(), f"{f.name}: {y[~good]} for {want[~good]} at {EDGES[~good]}"
     for f in (tr.expm1, tr.log1p, tr.sinh, tr.tanh, tr.asinh, tr.atanh, tr.sin, tr.tan, tr.asin, tr.atan, pw.sqrt, pw.cbrt):
         assert np.signbit(f(np.float64(-0.0))), f.name
@@ -150,7 +151,7 @@ def test_both_sides_of_a_cut_are_numpys():
     for f, y in zip(functions, all_of(functions, CUTS), strict=True):
         with np.errstate(all="ignore"):
             want = FUNCTIONS[f][1](CUTS)
-        good = (np.abs(y - want) <= 1e-14 * np.abs(want)) | ~np.isfinite(want)
+            good = (np.abs(y - want) <= 1e-14 * np.abs(want)) | ~np.isfinite(want)
         assert good.all(), f"{f.name}: {y[~good]} for {want[~good]} at {CUTS[~good]}"
 
 
@@ -224,22 +225,23 @@ def test_derivatives_of_pow_at_zero_and_at_negative_bases():
 
 # ---- derivatives
 
-NEAR_ONE = (tr.acosh,)
-INSIDE = (tr.atanh, tr.asin, tr.acos, sp.erf_inv)
+# lgamma and digamma stand apart: their derivatives are polygammas, whose programs take long to compile
+REAL = [f for f in FUNCTIONS if f not in ONLY_POSITIVE]
 
 
-def at_home(f, x):
-    """`x`, in (0.2, 0.9), moved to where f is defined."""
-    return ew.add(x, 1.0) if f in NEAR_ONE else x
-
-
-GROUPS = [list(FUNCTIONS)[i : i + 8] for i in range(0, len(FUNCTIONS), 8)]
-
-
-@pytest.mark.parametrize("group", GROUPS, ids=lambda g: f"{g[0].name}...{g[-1].name}")
-def test_products_of_functions(group, rng):
+@pytest.mark.parametrize("part", range(3))
+def test_products_of_functions(part, rng):
     x = rng.uniform(0.2, 0.9, (2, 3))
-    check_products(lambda x: [f(at_home(f, x)) for f in group], x)
+    check_products(lambda x: [f(ew.add(x, 1.0) if f is tr.acosh else x) for f in REAL[part::3]], x)
+
+
+def test_derivatives_of_lgamma_are_polygammas(rng):
+    x = rng.uniform(0.3, 9, 8)
+    y, t = fm.jvp(lambda x: [sp.lgamma(x), sp.digamma(x)], (x,), (np.full(8, 2.0),))
+    np.testing.assert_allclose(t[0], 2 * scipy.special.digamma(x), rtol=1e-12)
+    np.testing.assert_allclose(t[1], 2 * scipy.special.polygamma(1, x), rtol=1e-12)
+    third = fm.jit(fm.vmap(fm.grad(fm.grad(fm.grad(sp.lgamma)))))(x)
+    np.testing.assert_allclose(third, scipy.special.polygamma(2, x), rtol=1e-12)
 
 
 def test_products_of_functions_of_two_arguments(rng):
@@ -252,14 +254,14 @@ def test_products_of_functions_of_two_arguments(rng):
         ],
         x, y, n,
     )  # fmt: skip
-    check_products(lambda x: [sp.polygamma(np.float64(2), x), sp.zeta(np.float64(3), x)], x)
+    check_products(lambda x: [sp.polygamma(np.full(4, 2.0), x), sp.zeta(np.full(4, 3.0), x)], x, products=("jvp", "vjp"))
 
 
-@pytest.mark.parametrize("half", [0, 1])
-def test_products_of_complex_functions(half, rng):
+def test_products_of_complex_functions(rng):
     z = rng.uniform(0.3, 1.5, 3) + 1j * rng.uniform(0.3, 1.5, 3)
-    functions = [*COMPLEX, lambda z: tr.pow(z, ew.mul(0.5, z)), lambda z: pw.integer_pow(z, 3)][half::2]
-    check_products(lambda z: [f(z) for f in functions], z)
+    functions = [*COMPLEX, lambda z: tr.pow(z, ew.mul(0.5, z)), lambda z: pw.integer_pow(z, 3)]
+    check_products(lambda z: [f(z) for f in functions], z, products=("jit", "jvp", "vjp"))
+    check_products(lambda z: [f(z) for f in (tr.tan, tr.asinh, tr.atan, tr.acosh)], z, products=("order2",))
 
 
 def slope(f, x):
@@ -272,7 +274,7 @@ def test_derivatives_keep_their_digits_far_out():
     cosh2 = np.array([float(mpmath.sech(mpmath.mpf(v)) ** 2) for v in x])
     np.testing.assert_allclose(slope(tr.tanh, x), cosh2, rtol=1e-14)
     np.testing.assert_allclose(slope(tr.logistic, x), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))) ** 2, rtol=1e-14)
-    x = np.array([-9.010913848876953, 40, -44], np.float32)
+    x = np.array([-9.010913848876953, 40, -43], np.float32)
     np.testing.assert_allclose(slope(tr.tanh, x), [float(mpmath.sech(mpmath.mpf(float(v))) ** 2) for v in x], rtol=2e-6)
     z = np.array([20 + 1j, -300 + 2j, 500 - 1j])
     want = np.array([complex(mpmath.sech(mpmath.mpc(v)) ** 2) for v in z])
