@@ -37,7 +37,7 @@ from funcml.core.ir import Jaxpr
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, compiled, placed
+from funcml.lowering.execute import Program, lowered, placed
 from funcml.transforms.call import call
 
 __all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "jit"]
@@ -209,6 +209,7 @@ class JitFunction:
         entry = self._entries.get((*key, device) if many else key)
         if entry is None:
             entry = self._make_entry(call_, key, device)
+            entry.program.compile()
             self._entries[(*key, device) if many else key] = entry
         return self._run(entry, arrays)
 
@@ -220,7 +221,7 @@ class JitFunction:
             flags = [False] * len(captured) + donated
             program = Program(traced.jaxpr, device, self.name, flags)
         else:
-            program = compiled(traced.jaxpr, device, self.name)
+            program = lowered(traced.jaxpr, device, self.name)
         return _Entry(program, captured, traced, any(donated))
 
     def _run(self, entry: _Entry, arrays):

@@ -69,8 +69,10 @@ def vmap(
         wanted = _output_dims(traced, out_axes, call)
         in_dims = (*([None] * n), *at)
         axis = MappedAxis(size, axis_name)
-        _check_unmapped(vmap_jaxpr(traced.jaxpr, axis, in_dims).info, wanted, traced, call)
-        program, captured, _ = vmap_jaxpr(traced.jaxpr, axis, in_dims, wanted)
+        program, captured, found = vmap_jaxpr(traced.jaxpr, axis, in_dims)
+        _check_unmapped(found, wanted, traced, call)
+        if found != wanted:
+            program, captured, _ = vmap_jaxpr(traced.jaxpr, axis, in_dims, wanted)
         return traced.rebuild(evaluate(program, [*captured, *traced.captured, *values], origin))
 
     return user_facing(batched)

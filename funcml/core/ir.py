@@ -299,6 +299,9 @@ def clear_interned() -> None:
         _table.clear()
 
 
+_UNCHANGED = object()  # what is remembered of a pass that gave its argument back: a program must not hold itself
+
+
 def memoised(jaxpr_pass):
     """Remembers `jaxpr_pass(jaxpr, *static)` on the jaxpr; `static` must be hashable."""
 
@@ -306,8 +309,9 @@ def memoised(jaxpr_pass):
         key = (jaxpr_pass, *static)
         found = jaxpr.memo.get(key)
         if found is None:
-            found = jaxpr.memo[key] = jaxpr_pass(jaxpr, *static)
-        return found
+            found = jaxpr_pass(jaxpr, *static)
+            jaxpr.memo[key] = _UNCHANGED if found is jaxpr else found
+        return jaxpr if found is _UNCHANGED else found
 
     remembered.__name__ = jaxpr_pass.__name__
     remembered.__doc__ = jaxpr_pass.__doc__

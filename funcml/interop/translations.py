@@ -327,6 +327,8 @@ def _top_k(eqn, x, *, k, axis=-1, is_stable=True):
 @rule("dot_general")
 def _dot_general(eqn, x, y, *, dimension_numbers, precision=None, preferred_element_type=None):
     wanted = None if preferred_element_type is None else dtype_from_jax(preferred_element_type)
+    if aval_of(x).dtype != aval_of(y).dtype:
+        x, y = [elementwise.convert(v, dtype_from_jax(eqn.outvars[0].aval.dtype)) for v in (x, y)]
     return dot_general(x, y, dimension_numbers, precision, None if wanted == aval_of(x).dtype else wanted)
 
 

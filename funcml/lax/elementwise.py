@@ -14,6 +14,8 @@ from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
 from funcml.primitives.elementwise import RoundingMethod
 
+_PYTHON_COMPLEX = complex
+
 
 def _named(function, name: str, doc: str):
     function.__name__ = function.__qualname__ = name
@@ -219,6 +221,6 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
 def convert_element_type(operand, new_dtype):
     """The operand as another dtype; from complex to real the imaginary part is dropped."""
     x = array("convert_element_type", operand)
-    if new_dtype in (int, float, type(0j)):
+    if new_dtype in (int, float, _PYTHON_COMPLEX):
         return ew.convert(x, dtypes.canonical(new_dtype), True)
     return ew.convert(x, dtypes.canonical(new_dtype))

@@ -52,7 +52,9 @@ def _beside(name, aval, x, xs):
 
 def _dtypes_differ(name, xs) -> str:
     found = ", ".join(dtype_text(dtypes.dtype_of(x)[0]) for x in xs)
-    return f"lax.{name} expects operands of one dtype, got {found}; convert them, or use the function of funcml.numpy, which promotes"
+    return (
+        f"lax.{name} expects operands of one dtype, got {found}; convert them, or use funcml.numpy, which promotes"
+    )
 
 
 def _common_shape(name, shapes, arrays) -> tuple[int, ...]:

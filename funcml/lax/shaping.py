@@ -182,9 +182,8 @@ def slice_in_dim(operand, start_index, limit_index, stride: int = 1, axis: int =
     x = array("slice_in_dim", operand)
     axis = axis_of("lax.slice_in_dim", axis, x.ndim)
     n = x.shape[axis]
-    start, limit = [
-        default if i is None else index_of("lax.slice_in_dim", "a bound", i) for i, default in ((start_index, 0), (limit_index, n))
-    ]
+    bounds = ((start_index, 0), (limit_index, n))
+    start, limit = [default if i is None else index_of("lax.slice_in_dim", "a bound", i) for i, default in bounds]
     start, limit = start + n * (start < 0), limit + n * (limit < 0)
     return sh.slice_in_dim(x, start, limit, index_of("lax.slice_in_dim", "stride", stride), axis)
 

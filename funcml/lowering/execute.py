@@ -30,20 +30,19 @@ from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_stablehlo
 from funcml.transforms.simplify import dce
 
-__all__ = ["Program", "compiled", "fused", "run_primitive", "run_program"]
+__all__ = ["Program", "compiled", "fused", "lowered", "run_primitive", "run_program"]
 
 
 class Program:
-    """A jaxpr lowered for one device, and compiled at the first need: run it on a list of DeviceArrays, one for each input.
+    """A jaxpr lowered for one device; once `.compile()` was called, `.run` takes a list of DeviceArrays, one for each input.
 
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
 
-    __slots__ = ("jaxpr", "device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "_run")
+    __slots__ = ("device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "_run")
 
     def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
         jaxpr = dce(jaxpr)
-        self.jaxpr = jaxpr
         self.device = device
         used = {a for eqn in jaxpr.eqns for a in eqn.invars if type(a) is Var}
         self.kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
@@ -63,19 +62,17 @@ class Program:
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text = to_stablehlo(core, name, self.donated, device.platform)
         self.executable = None
-        self._run = self._compile_and_run if computed else _run_nothing
+        self._run = _run_nothing
 
     def compile(self) -> Program:
         """Loads the executable from disk or compiles it, unless that is done; gives the program itself."""
-        with _compile_lock:
-            if self.executable is None and self.computed:
-                types = [(a.shape, _stored(a.dtype)) for a in self.computed]
-                self.executable = disk_cache.load_or_compile(self.text, types, self.device)
-                self._run = self.executable.run
+        if self.executable is None and self.computed:
+            with _compile_lock:
+                if self.executable is None:
+                    types = [(a.shape, _stored(a.dtype)) for a in self.computed]
+                    self.executable = disk_cache.load_or_compile(self.text, types, self.device)
+                    self._run = self.executable.run
         return self
-
-    def _compile_and_run(self, buffers):
-        return self.compile()._run(buffers)
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The outputs for these inputs, all on the device of the program."""
@@ -106,8 +103,8 @@ def _stored(dtype):
 _compile_lock = threading.RLock()
 
 
-def compiled(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
-    """The program of an interned jaxpr on a device, made at most once."""
+def lowered(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
+    """The program of an interned jaxpr on a device, made at most once; not compiled."""
     device = device or pjrt.default_device()
     key = (Program, device)
     program = jaxpr.memo.get(key)
@@ -117,6 +114,11 @@ def compiled(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
             if program is None:
                 program = jaxpr.memo[key] = Program(jaxpr, device, name)
     return program
+
+
+def compiled(jaxpr: Jaxpr, device=None) -> Program:
+    """The program of an interned jaxpr on a device, compiled at most once."""
+    return lowered(jaxpr, device).compile()
 
 
 @functools.cache
@@ -220,7 +222,7 @@ def _compile_equation(primitive, avals: list[ShapedArray], params: dict, device)
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in (found if primitive.multiple_results else (found,))]
     jaxpr = Jaxpr(invars, [Eqn(primitive, tuple(invars), tuple(outvars), params, None)], outvars)
-    return Program(jaxpr, device, primitive.name)
+    return Program(jaxpr, device, primitive.name).compile()
 
 
 # ---- functions that run as one program -----------------------------------------------------------------------------
@@ -356,7 +358,7 @@ def _fuse(function, args, kwargs, operands, static_at, static_names, device) -> 
     jaxpr, captured = trace(traced, [x.aval for x in operands], name)
     captured, _ = placed(captured) if captured else ([], None)
     single = made[0].num_nodes == 1 and made[0].num_leaves == 1
-    return _Fused(Program(jaxpr, device, name), captured, made[0], single)
+    return _Fused(Program(jaxpr, device, name).compile(), captured, made[0], single)
 
 
 class _Backend:

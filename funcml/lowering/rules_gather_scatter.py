@@ -45,9 +45,7 @@ def _inside(emit, indices, aval, x_shape, sizes, axes) -> str:
     lowest, highest = _limits(emit, aval, x_shape, sizes, axes)
     t, flags = tensor_type(aval), aval.update(dtype=dtypes.bool_)
     above = emit.op(f"stablehlo.compare GE, {indices}, {lowest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}")
-    below = emit.op(
-        f"stablehlo.compare LE, {indices}, {highest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}"
-    )
+    below = emit.op(f"stablehlo.compare LE, {indices}, {highest}, SIGNED : ({t}, {t}) -> {tensor_type(flags)}")
     both = emit.op(f"stablehlo.and {above}, {below} : {tensor_type(flags)}")
     rows = shaped(aval.shape[:-1], dtypes.bool_)
     if aval.shape[-1] == 1:
@@ -146,9 +144,7 @@ def _scatter_by(operation: str):
 
     def rule(emit, eqn, operands):
         scalar = tensor_type(shaped((), eqn.invars[0].aval.dtype))
-        return _scatter(
-            emit, eqn, operands, lambda old, new: emit.op(f"stablehlo.{operation} {old}, {new} : {scalar}")
-        )
+        return _scatter(emit, eqn, operands, lambda old, new: emit.op(f"stablehlo.{operation} {old}, {new} : {scalar}"))
 
     return rule
 

@@ -44,6 +44,5 @@ def _dynamic_update_slice(emit, eqn, operands):
     names = _clamped_starts(emit, starts, operands[2:], x.aval.shape, update.aval.shape)
     types = ", ".join(tensor_type(a.aval) for a in eqn.invars)
     return emit.op(
-        f"stablehlo.dynamic_update_slice {operands[0]}, {operands[1]}, {', '.join(names)} : "
-        f"({types}) -> {tensor_type(out.aval)}"
+        f"stablehlo.dynamic_update_slice {operands[0]}, {operands[1]}, {', '.join(names)} : ({types}) -> {tensor_type(out.aval)}"
     )

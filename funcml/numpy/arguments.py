@@ -14,8 +14,8 @@ import operator
 import numpy as np
 
 from funcml import dtypes
-from funcml.core.tracing import Tracer, value_of
 from funcml.core.errors import ConcretizationError
+from funcml.core.tracing import Tracer, value_of
 
 __all__ = ["axes_of", "axis_of", "concrete", "dtype_or", "index_of", "no_out", "shape_of"]
 

@@ -74,9 +74,7 @@ class _Marker:
 
 
 NEW, GAP = _Marker("NEW"), _Marker("GAP")
-_INDICES = (
-    "ints, slices (`:`), an ellipsis (`...`), None, and integer or boolean arrays are valid indices"
-)
+_INDICES = "ints, slices (`:`), an ellipsis (`...`), None, and integer or boolean arrays are valid indices"
 
 
 def known(x) -> np.ndarray | None:

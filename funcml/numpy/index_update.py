@@ -19,12 +19,12 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core import tracing
-from funcml.core.tracing import Tracer, aval_of
+from funcml.core.tracing import Tracer
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy import index_read
 from funcml.numpy.index_plan import GAP, Mask, Rows, Run, expand_masks, gather_plan, parse
-from funcml.numpy.index_read import joined_entries, mode_name, read, split_entries, view, with_axes
+from funcml.numpy.index_read import joined_entries, mode_name, split_entries, view, with_axes
 from funcml.numpy.promotion import as_array, literal, operand, spread
 from funcml.numpy.ufuncs import divide, power
 from funcml.primitives import elementwise as ew
@@ -395,6 +395,4 @@ def _scattered_apply(x, entries, func, mode) -> Array:
     if strided is not x:
         return put_back(x, index_read.strided_axes(x, entries), _scattered_apply(strided, left, func, mode))
     plan = gather_plan(entries, x.ndim)
-    return ix.scatter_apply(
-        x, plan.indices, func, ix.ScatterDimensionNumbers(*plan.numbers), update_shape=plan.shape, mode=mode
-    )
+    return ix.scatter_apply(x, plan.indices, func, ix.ScatterDimensionNumbers(*plan.numbers), update_shape=plan.shape, mode=mode)

@@ -8,9 +8,10 @@ from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
+from funcml.numpy.floats import isfinite
 from funcml.numpy.promotion import as_array, operand, promote, spread
 from funcml.numpy.reductions import all as all_of
-from funcml.numpy.ufuncs import imag, isfinite
+from funcml.numpy.ufuncs import imag
 from funcml.primitives import elementwise as ew
 
 __all__ = [

@@ -14,15 +14,14 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axes_of, axis_of, dtype_or, no_out
+from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.norms import euclidean
-from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, promote, spread, to_inexact
+from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, promote, spread
 from funcml.numpy.rows import fill
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import powers
+from funcml.primitives import powers, shaping
 from funcml.primitives import reductions as red
-from funcml.primitives import shaping
 
 __all__ = [
     "all",

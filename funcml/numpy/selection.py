@@ -26,7 +26,6 @@ from funcml.numpy.promotion import (
     match_scalar,
     operand,
     operands,
-    promote,
     promote_dtypes,
     spread,
 )
@@ -187,7 +186,7 @@ def _mode(name: str, mode):
     if mode not in _MODES:
         raise ValueError(f"{name}: mode must be None, {', '.join(map(repr, _MODES[1:]))}, got {mode!r}")
     if mode == "raise":
-        raise NotImplementedError(f"{name}: a compiled program cannot raise; mode 'raise' is not offered, None raises where it can")
+        raise NotImplementedError(f"{name}: compiled programs cannot raise, so mode 'raise' is not offered; None raises if it can")
     return mode
 
 

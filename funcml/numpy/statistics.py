@@ -13,7 +13,7 @@ from funcml.numpy.reductions import static_axis
 from funcml.numpy.rows import fill
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import indexing, shaping, sorting
+from funcml.primitives import indexing, sorting
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 

@@ -123,11 +123,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 def index_dtype(*avals) -> np.dtype:
     """The dtype in which indices of these types are compared with lengths: int32, or int64 where needed."""
-    return (
-        np.dtype("int64")
-        if any(a.dtype.itemsize * 8 > 32 - dtypes.is_unsigned(a.dtype) for a in avals)
-        else _I32
-    )
+    return np.dtype("int64") if any(a.dtype.itemsize * 8 > 32 - dtypes.is_unsigned(a.dtype) for a in avals) else _I32
 
 
 def _as_indices(who: str, indices):
@@ -151,9 +147,7 @@ class Gather(Primitive):
     def type_rule(self, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **flags):
         d = dimension_numbers
         _check_operand_dims("gather", x, indices, d, slice_sizes)
-        windows = [
-            s for i, s in enumerate(slice_sizes) if i not in d.collapsed_slice_dims + d.operand_batching_dims
-        ]
+        windows = [s for i, s in enumerate(slice_sizes) if i not in d.collapsed_slice_dims + d.operand_batching_dims]
         ndim = indices.ndim - 1 + len(windows)
         _check_offset_dims("gather", "offset_dims", d.offset_dims, len(windows), ndim)
         rows, windows = iter(indices.shape[:-1]), iter(windows)
@@ -178,9 +172,7 @@ class Gather(Primitive):
         if mask is None:
             return None
         nowhere = broadcast_in_dim(np.False_, aval_of(operands[0]).shape)
-        return scatter_max(
-            nowhere, operands[1], mask, ScatterDimensionNumbers(*dimension_numbers), mode=_reading(mode)
-        )
+        return scatter_max(nowhere, operands[1], mask, ScatterDimensionNumbers(*dimension_numbers), mode=_reading(mode))
 
     def batch_rule(self, axis, operands, dims, *, dimension_numbers, slice_sizes, unique_indices, **rest):
         (x, indices), (x_dim, indices_dim) = operands, dims
@@ -188,9 +180,7 @@ class Gather(Primitive):
         offset = tuple([i + 1 for i in d.offset_dims])
         collapsed, starts = (tuple([i + 1 for i in v]) for v in d[1:3])
         if indices_dim is None:
-            new = GatherDimensionNumbers(
-                (0, *offset), collapsed, starts, batching, d.start_indices_batching_dims
-            )
+            new = GatherDimensionNumbers((0, *offset), collapsed, starts, batching, d.start_indices_batching_dims)
             sizes = (axis.size, *slice_sizes)
         elif x_dim is None:
             new = GatherDimensionNumbers(offset, *d[1:4], rows)
@@ -230,25 +220,15 @@ def _check_operand_dims(who, x, indices, d, sizes) -> None:
     named = (*d[1], *d[3])
     for dims, limit in ((d[1], x.ndim), (d[2], x.ndim), (d[3], x.ndim), (d[4], indices.ndim - 1)):
         if len(set(dims)) != len(dims) or any(not 0 <= i < limit for i in dims):
-            raise TypeError(
-                f"{who} of {x} with indices {indices}: axes {dims} must be distinct and in range({limit}) in {d}"
-            )
+            raise TypeError(f"{who} of {x} with indices {indices}: axes {dims} must be distinct and in range({limit}) in {d}")
     if not dtypes.is_integer(indices.dtype) or indices.ndim == 0 or indices.shape[-1] != len(d[2]):
-        raise TypeError(
-            f"{who} of {x} expects integer indices [.., {len(d[2])}], a component for each of {d[2]}, got {indices}"
-        )
+        raise TypeError(f"{who} of {x} expects integer indices [.., {len(d[2])}], a component for each of {d[2]}, got {indices}")
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)):
-        raise TypeError(
-            f"{who} of {x}: the window must have {x.ndim} axes no longer than those of {x}, got {tuple(sizes)}"
-        )
+        raise TypeError(f"{who} of {x}: the window must have {x.ndim} axes no longer than those of {x}, got {tuple(sizes)}")
     if any(sizes[i] > 1 for i in named) or len(set(named)) != len(named) or set(d[2]) & set(d[3]):
-        raise TypeError(
-            f"{who} of {x}: axes {named} must be distinct and have window length 1, got {tuple(sizes)} and {d}"
-        )
+        raise TypeError(f"{who} of {x}: axes {named} must be distinct and have window length 1, got {tuple(sizes)} and {d}")
     if len(d[3]) != len(d[4]) or any(x.shape[i] != indices.shape[j] for i, j in zip(d[3], d[4], strict=True)):
-        raise TypeError(
-            f"{who} of {x} with indices {indices}: batching axes {d[3]} and {d[4]} must have equal lengths"
-        )
+        raise TypeError(f"{who} of {x} with indices {indices}: batching axes {d[3]} and {d[4]} must have equal lengths")
     if any(tuple(sorted(dims)) != tuple(dims) for dims in (d[1], d[3])):
         raise TypeError(f"{who} of {x}: axes {d[1]} and {d[3]} must be in increasing order")
 
@@ -317,17 +297,13 @@ class Scatter(Primitive):
     def type_rule(self, x, indices, updates, *, dimension_numbers, **params):
         d = dimension_numbers
         if updates.dtype != x.dtype:
-            raise TypeError(
-                f"{self.name} expects updates of the dtype of {x}, got {updates}; convert them first"
-            )
+            raise TypeError(f"{self.name} expects updates of the dtype of {x}, got {updates}; convert them first")
         count = x.ndim - len(d.inserted_window_dims) - len(d.operand_batching_dims)
         _check_offset_dims(self.name, "update_window_dims", d.update_window_dims, count, updates.ndim)
         _check_operand_dims(self.name, x, indices, d, window_sizes(x.ndim, updates.shape, d))
         rows = tuple([n for i, n in enumerate(updates.shape) if i not in d.update_window_dims])
         if rows != indices.shape[:-1]:
-            raise TypeError(
-                f"{self.name}: updates {updates} must have the rows {indices.shape[:-1]} of the indices, got {rows}"
-            )
+            raise TypeError(f"{self.name}: updates {updates} must have the rows {indices.shape[:-1]} of the indices, got {rows}")
         return shaped(x.shape, x.dtype, x.weak_type and updates.weak_type)
 
     def batch_rule(self, axis, operands, dims, *, dimension_numbers, **params):
@@ -336,9 +312,7 @@ class Scatter(Primitive):
         window = tuple([i + 1 for i in d.update_window_dims])
         inserted, starts = (tuple([i + 1 for i in v]) for v in d[1:3])
         if indices_dim is None:
-            new = ScatterDimensionNumbers(
-                (0, *window), inserted, starts, batching, d.scatter_indices_batching_dims
-            )
+            new = ScatterDimensionNumbers((0, *window), inserted, starts, batching, d.scatter_indices_batching_dims)
         else:
             new = ScatterDimensionNumbers(window, inserted, starts, (0, *batching), (0, *rows))
         new_operands = (
@@ -418,9 +392,7 @@ class ScatterSet(Scatter):
         if mask is None:
             return None
         if index == 0:
-            return _write(
-                self, mask, operands, broadcast_in_dim(np.False_, aval_of(operands[2]).shape), params
-            )
+            return _write(self, mask, operands, broadcast_in_dim(np.False_, aval_of(operands[2]).shape), params)
         return _read(mask, operands, params, "False")
 
 
@@ -503,8 +475,7 @@ class ScatterMul(Scatter):
             return [_write(self, ct, operands, updates, params), None, None]
         if not params["unique_indices"] and _rows(operands, params) > 1:
             raise NotImplementedError(
-                f"scatter_mul is linear in its updates {updates.aval} only where each element has one; "
-                "pass unique_indices=True"
+                f"scatter_mul is linear in its updates {updates.aval} only where each element has one; pass unique_indices=True"
             )
         return [None, None, _read(mul(ct, x), operands, params)]
 
@@ -521,9 +492,7 @@ def _product_of_others(operands, params):
     is_null = eq(updates, zero)
     nonzero = select(is_null, one, updates)
     product = _write(scatter_mul_p, broadcast_in_dim(scalar_of(aval, 1), shape), operands, nonzero, params)
-    count = _write(
-        scatter_add_p, broadcast_in_dim(np.int32(0), shape), operands, convert(is_null, _I32), params
-    )
+    count = _write(scatter_add_p, broadcast_in_dim(np.int32(0), shape), operands, convert(is_null, _I32), params)
     product, count = _read(product, operands, params), _read(count, operands, params)
     others_are_nonzero = eq(count, convert(is_null, _I32))
     return select(others_are_nonzero, div(product, nonzero), zero)
@@ -562,8 +531,7 @@ class ScatterApply(Scatter):
         if found is not None:
             return found
         raise NotImplementedError(
-            "x.at[idx].apply(f) has no derivative where indices may repeat; pass unique_indices=True if they "
-            "do not"
+            "x.at[idx].apply(f) has no derivative where indices may repeat; pass unique_indices=True if they do not"
         )
 
 
@@ -610,9 +578,7 @@ def _scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode)
     }
 
 
-scatter = _scatter_function(
-    scatter_p, "`operand` with windows replaced by `updates`; where windows overlap the last one stays."
-)
+scatter = _scatter_function(scatter_p, "`operand` with windows replaced by `updates`; where windows overlap the last one stays.")
 scatter_add = _scatter_function(scatter_add_p, "`operand` plus `updates`, each in its window.")
 scatter_mul = _scatter_function(scatter_mul_p, "`operand` times `updates`, each in its window.")
 scatter_min = _scatter_function(scatter_min_p, "The minimum of `operand` and `updates`, each in its window.")
@@ -651,8 +617,7 @@ def _scalar_program(func, aval) -> Jaxpr:
     program, captured = trace(lambda x: [func(x)], [aval], "apply")
     if captured:
         raise NotImplementedError(
-            "x.at[idx].apply(f) where indices may repeat: f may not use other arrays; pass unique_indices=True if "
-            "they do not"
+            "x.at[idx].apply(f) where indices may repeat: f may not use other arrays; pass unique_indices=True if they do not"
         )
     out = program.out_avals[0]
     if out.shape != () or out.dtype != aval.dtype:

@@ -95,10 +95,7 @@ def _as_starts(who: str, aval, starts, allow_negative_indices: bool) -> list:
     if max([1, *aval.shape]) > np.iinfo(_I32).max:
         dtype = np.dtype("int64")
     info = np.iinfo(dtype)
-    return [
-        dtype.type(min(max(i, info.min), info.max)) if isinstance(i, int) else convert(i, dtype)
-        for i in found
-    ]
+    return [dtype.type(min(max(i, info.min), info.max)) if isinstance(i, int) else convert(i, dtype) for i in found]
 
 
 def _components(starts) -> list:
@@ -158,9 +155,7 @@ class DynamicUpdateSlice(Primitive):
     def type_rule(self, x, update, *starts):
         _check_window("dynamic_update_slice", x, update.shape, starts)
         if update.dtype != x.dtype:
-            raise TypeError(
-                f"dynamic_update_slice expects an update of the dtype of {x}, got {update}; convert it first"
-            )
+            raise TypeError(f"dynamic_update_slice expects an update of the dtype of {x}, got {update}; convert it first")
         return shaped(x.shape, x.dtype, x.weak_type and update.weak_type)
 
     # out' = dynamic_update_slice(x', update', start)
@@ -203,9 +198,7 @@ class DynamicUpdateSlice(Primitive):
 
 def _check_window(who, x, sizes, starts) -> None:
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)):
-        raise TypeError(
-            f"{who} of {x}: the window must have {x.ndim} axes no longer than those of {x}, got {tuple(sizes)}"
-        )
+        raise TypeError(f"{who} of {x}: the window must have {x.ndim} axes no longer than those of {x}, got {tuple(sizes)}")
     if len(starts) != x.ndim:
         raise TypeError(f"{who} of {x} expects {x.ndim} start indices, got {len(starts)}")
     if any(s.shape or not dtypes.is_integer(s.dtype) or s.dtype != starts[0].dtype for s in starts):
@@ -256,9 +249,7 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 # ---- along one axis ----------------------------------------------------------------------------------------
 
 
-def take_along_axis(
-    operand, indices, axis: int, mode: str | GatherScatterMode | None = None, fill_value=None
-):
+def take_along_axis(operand, indices, axis: int, mode: str | GatherScatterMode | None = None, fill_value=None):
     """out[.., i, ..] = operand[.., indices[.., i, ..], ..] along `axis`; other axes have equal lengths or length 1.
 
     Without `mode`, indices are promised to be in bounds; none may be negative.

@@ -36,6 +36,7 @@ from funcml.primitives.axes import (
 )
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import add_any, convert, div, eq, mul, select, sub
+from funcml.primitives.rows import FLOAT, NUMERIC, REAL
 from funcml.primitives.shaping import pad
 from funcml.primitives.tangents import scalar_of, zero_tangent, zeros
 from funcml.primitives.transcendental import exp
@@ -209,15 +210,14 @@ def _shift(x, fill, axis, reverse):
 class Running(Primitive):
     """Base of the operations that run along `axis`, from the end if `reverse`; all operands have the type of the result."""
 
-    accepts = "numbers", dtypes.is_numeric
+    accepts = NUMERIC
 
     def type_rule(self, *avals, axis, reverse):
         x = avals[0]
-        words, accepted = self.accepts
         if any(a.shape != x.shape or a.dtype != x.dtype for a in avals):
             raise TypeError(f"{self.name} expects operands of one type, got {', '.join(map(str, avals))}")
-        if not accepted(x.dtype):
-            raise TypeError(f"{self.name} expects {words}, got {x}; convert it first")
+        if not self.accepts.test(x.dtype):
+            raise TypeError(f"{self.name} expects {self.accepts.words}, got {x}; convert it first")
         if not 0 <= axis < x.ndim:
             raise TypeError(f"{self.name} of {x}: axis must be in range({x.ndim}), got {axis}")
         return shaped(x.shape, x.dtype, all(a.weak_type for a in avals))
@@ -280,7 +280,7 @@ class Cumprod(Running):
 class CumulativeExtreme(Running):
     """out_k = the greatest (least) of x_0 .. x_k, nan from the first nan on."""
 
-    accepts = "real numbers or bool", lambda d: not dtypes.is_complex(d) and not dtypes.is_key(d)
+    accepts = REAL
 
     # out_k' = mean of x_j' over the j <= k where x_j = out_k. These lie where out has had its present value: sum and count
     # are recurrences that start anew (a_k = 0) where out changes.
@@ -297,7 +297,7 @@ class CumulativeExtreme(Running):
 class Cumlogsumexp(Running):
     """out_k = log(exp(x_0) + .. + exp(x_k)), without overflow."""
 
-    accepts = "floats", dtypes.is_float
+    accepts = FLOAT
 
     # out_k' = exp(out_{k-1} - out_k) out_{k-1}' + exp(x_k - out_k) x_k'. Where the difference is of equal infinities, the
     # element takes the whole weight and the previous result what is left.

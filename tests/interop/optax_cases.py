@@ -137,7 +137,7 @@ TRANSFORMATIONS = {
     "inject_stateful_hyperparams": lambda o: o.inject_stateful_hyperparams(o.adam)(LR),
     "keep_params_nonnegative": lambda o: o.keep_params_nonnegative(),
     "masked": lambda o: o.masked(o.adam(LR), lambda params: {k: k != "b" for k in params}),
-    "measure_with_ema": lambda o: o.measure_with_ema(lambda updates: o.global_norm(updates), 0.9),
+    "measure_with_ema": lambda o: o.measure_with_ema(lambda updates: o.tree.scale(2.0, updates), 0.9),
     "monitor": lambda o: o.monitor({"norm": lambda updates: o.global_norm(updates)}),
     "multi_transform": lambda o: o.multi_transform(
         {"a": o.adam(LR), "s": o.sgd(LR)}, {"b": "a", "w": "s", "z": "a"}
@@ -307,9 +307,9 @@ LOSSES = {
 }
 
 PROJECTIONS = {
-    "projection_box": lambda o, a: o.projections.projection_box(a["tree"], -0.5, 0.5),
+    "projection_box": lambda o, a: o.projections.projection_box(a["x"], -0.5, 0.5),
     "projection_halfspace": lambda o, a: o.projections.projection_halfspace(a["x"], a["y"], 0.1),
-    "projection_hypercube": lambda o, a: o.projections.projection_hypercube(a["tree"], 0.5),
+    "projection_hypercube": lambda o, a: o.projections.projection_hypercube(a["x"], 0.5),
     "projection_hyperplane": lambda o, a: o.projections.projection_hyperplane(a["x"], a["y"], 0.1),
     "projection_l1_ball": lambda o, a: o.projections.projection_l1_ball(a["tree"], 2.0),
     "projection_l1_sphere": lambda o, a: o.projections.projection_l1_sphere(a["tree"], 2.0),
