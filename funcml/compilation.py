@@ -36,8 +36,7 @@ from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
-from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, lowered, placed
+from funcml.lowering.execute import Program, lowered, placed, wrap_all
 from funcml.transforms.call import call
 
 __all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "jit"]
@@ -80,9 +79,12 @@ class ShapeDtypeStruct:
 
 
 class _Entry:
-    """A call made ready: its program, the values it closes over, and how to rebuild its result."""
+    """A call made ready: its program, the values it closes over, and how to rebuild its result.
 
-    __slots__ = ("program", "captured", "traced", "unflatten", "plain", "unchecked_donation")
+    `direct` says that nothing stands between the buffers of the arguments and those of the results.
+    """
+
+    __slots__ = ("program", "captured", "traced", "unflatten", "plain", "unchecked_donation", "direct")
 
     def __init__(self, program: Program, captured, traced, donated: bool):
         self.program = program
@@ -91,6 +93,11 @@ class _Entry:
         self.plain = len(traced.jaxpr.outs) == len(traced.opaque)
         self.unflatten = traced.out_treedef.unflatten
         self.unchecked_donation = donated
+        self.direct = not donated and self.is_direct()
+
+    def is_direct(self) -> bool:
+        """What `direct` is, once donation was checked."""
+        return self.plain and not self.captured and not self.program.indirect
 
 
 class JitFunction:
@@ -114,26 +121,25 @@ class JitFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args, **kwargs):
-        if tracing._state.frames or self._static.any or config.disable_jit:
+        if tracing._state.frames:
             return self._careful_call(args, kwargs)
         try:
             leaves, treedef = tree.flatten_leaves((args, kwargs))
-            entry = self._entries.get((treedef, config.trace_key(), *[x.aval for x in leaves]))
+            entry = self._entries.get((treedef, config._trace_key, *[x.aval for x in leaves]))
             buffers = [x._buffer for x in leaves]
         except (AttributeError, ValueError, TypeError):
             return self._careful_call(args, kwargs)
-        if entry is None or not entry.plain:
+        if entry is None:  # also under `disable_jit`, which the key holds, and with static arguments, which it does not
             return self._careful_call(args, kwargs)
-        program = entry.program
-        if entry.captured or program.indirect or entry.unchecked_donation:
+        if not entry.direct:
             return self._run(entry, leaves)
-        avals = program.computed
+        program = entry.program
         try:
             outs = program._run(buffers)
         except Exception as error:
             hide_internal_frames(error)
             raise
-        return entry.unflatten([DeviceArray(b, a) for b, a in zip(outs, avals)])  # noqa: B905
+        return entry.unflatten(wrap_all(outs, program.computed))
 
     # -- the careful way: static arguments, values to convert, first calls, calls inside a trace
 
@@ -228,6 +234,7 @@ class JitFunction:
         outs = entry.program.run([*entry.captured, *arrays] if entry.captured else arrays)
         if entry.unchecked_donation:
             entry.unchecked_donation = False
+            entry.direct = entry.is_direct()
             self._warn_unused_donation(entry, arrays)
         return entry.unflatten(outs) if entry.plain else entry.traced.rebuild(outs)
 

@@ -33,7 +33,7 @@ _NUMBERS = (float, int, bool, complex)
 class _Bridge:
     """A translated call: its program, the values it closes over, and how to rebuild its result."""
 
-    __slots__ = ("jaxpr", "captured", "treedef", "opaque", "program", "direct")
+    __slots__ = ("jaxpr", "captured", "treedef", "opaque", "program", "direct", "kept")
 
     def __init__(self, jaxpr, captured, treedef, opaque):
         self.jaxpr = jaxpr
@@ -42,12 +42,14 @@ class _Bridge:
         self.opaque = opaque
         self.program = None
         self.direct = False
+        self.kept = None
 
     def compile(self, device, name: str) -> None:
-        """Compiles the program; `direct` says whether its results are those of the call, one for one."""
-        self.program = compiled(self.jaxpr, device, name)
-        plain = not self.captured and len(self.opaque) == len(self.jaxpr.outs)
-        self.direct = plain and not self.program.indirect and self.program.executable is not None
+        """Compiles the program; `direct` says whether what it computes are the results of the call, one for one."""
+        self.program = program = compiled(self.jaxpr, device, name)
+        computed = [("output", i) for i in range(len(self.opaque))]
+        self.direct = not self.captured and bool(computed) and program.plan == computed
+        self.kept = program.kept if len(program.kept) != len(self.jaxpr.invars) else None
 
     def rebuild(self, outs) -> Any:
         """The result, with these values for its arrays."""
@@ -84,6 +86,8 @@ class JaxFunction:
             try:
                 leaves, treedef = tree.flatten_leaves((args, kwargs))
                 found = self._bridges.get((treedef, config.trace_key(), *[x.aval for x in leaves]))
+                if found is not None and found.kept is not None:
+                    leaves = [leaves[i] for i in found.kept]
                 buffers = [x._buffer for x in leaves]
             except (AttributeError, ValueError, TypeError):
                 found = None

@@ -191,4 +191,4 @@ def where(eqn) -> str:
     for frame in traceback.frames if traceback else ():
         if not frame.file_name.startswith(package) and not is_internal_file(frame.file_name):
             return f"{frame.file_name}:{frame.line_num} ({frame.function_name})"
-    return "an unknown line"
+    return "code of JAX's own"

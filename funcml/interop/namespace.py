@@ -102,7 +102,7 @@ class AdoptedFunction(JaxFunction):
         traced = any(type(x) is Tracer for x in leaves)
         try:
             return self._translated_call(leaves, treedef)
-        except _GivesFunctions as found:
+        except _GivesObjects as found:
             if traced:
                 return self._deferred(leaves, treedef, found.args[0])
         except TypeError as error:
@@ -121,15 +121,18 @@ class AdoptedFunction(JaxFunction):
             args, kwargs = tree.unflatten(treedef, [next(rest) if t else x for x, t in zip(leaves, traced, strict=True)])
             return self._function(*args, **kwargs)
 
+        for x in tree.leaves(result):
+            if _may_hold_arrays(x) and not _is_function(x):
+                raise TypeError(f"{self.name}: traced arrays would be lost inside {x!r}, which is not a tree; pass known values")
         return _map_functions(lambda i, f, numbers: _deferred_leaf(i, f, numbers, build, values), result)
 
     def _check_result(self, result) -> None:
-        if any(map(_is_function, tree.leaves(result))):
-            raise _GivesFunctions(result)
+        if any(map(_may_hold_arrays, tree.leaves(result))):
+            raise _GivesObjects(result)
 
 
-class _GivesFunctions(Exception):
-    """The function builds functions, which stand in `args[0]`: it is not to be translated itself."""
+class _GivesObjects(Exception):
+    """The function builds functions or other objects, which stand in `args[0]`: it is not to be translated itself."""
 
 
 def _deferred_leaf(index: int, function: Callable, numbers, build: Callable, values: list):
@@ -151,6 +154,13 @@ def _deferred_leaf(index: int, function: Callable, numbers, build: Callable, val
 
 def _is_function(x) -> bool:
     return callable(x) and not inspect.isclass(x) and not isinstance(x, Array) and not is_foreign_array(x)
+
+
+def _may_hold_arrays(x) -> bool:
+    """Whether a leaf that is no array is an object with insides: a function, an instance compared by identity."""
+    if inspect.isclass(x) or isinstance(x, Array) or is_foreign_array(x):
+        return False
+    return callable(x) or type(x).__hash__ is object.__hash__
 
 
 def _adopted_result(result: Any, keep_arrays: bool) -> Any:

@@ -94,7 +94,8 @@ def translate(eqn, operands) -> list:
     try:
         results = found(eqn, *operands, **params)
     except Exception as error:
-        error.add_note(f"in the JAX primitive `{name}`, from {where(eqn)}")
+        if not hasattr(error, "__notes__") and not isinstance(error, UntranslatedPrimitiveError):
+            error.add_note(f"in the JAX primitive `{name}`, from {where(eqn)}")
         raise
     results = list(results) if eqn.primitive.multiple_results else [results]
     return [_checked(eqn, x, v) for x, v in zip(results, eqn.outvars, strict=True)]

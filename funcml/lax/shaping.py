@@ -17,7 +17,6 @@ from funcml.numpy.arguments import axes_of, axis_of, index_of, shape_of
 from funcml.numpy.creation import full, full_like
 from funcml.numpy.promotion import as_array, literal, operands
 from funcml.primitives import axes as ax
-from funcml.primitives import gather_scatter as gs
 from funcml.primitives import indexing
 from funcml.primitives import shaping as sh
 
@@ -277,7 +276,7 @@ def _index_take(src, idxs, axes):
     rows = sh.concatenate([ax.expand_dims(i, (1,)) for i in idxs], 1)
     window = tuple(range(1, src.ndim - len(axes) + 1))
     sizes = [1 if i in axes else n for i, n in enumerate(src.shape)]
-    return gs.gather(src, rows, gs.GatherDimensionNumbers(window, axes, axes), sizes, mode="clip")
+    return indexing.gather(src, rows, indexing.GatherDimensionNumbers(window, axes, axes), sizes, mode="clip")
 
 
 # ---- many windows ------------------------------------------------------------------------------------------------
@@ -296,11 +295,11 @@ def _on_arrays(function, count: int):
     return checked
 
 
-gather = _on_arrays(gs.gather, 2)
-scatter = _on_arrays(gs.scatter, 3)
-scatter_add = _on_arrays(gs.scatter_add, 3)
-scatter_sub = _on_arrays(gs.scatter_sub, 3)
-scatter_mul = _on_arrays(gs.scatter_mul, 3)
-scatter_min = _on_arrays(gs.scatter_min, 3)
-scatter_max = _on_arrays(gs.scatter_max, 3)
-scatter_apply = _on_arrays(gs.scatter_apply, 2)
+gather = _on_arrays(indexing.gather, 2)
+scatter = _on_arrays(indexing.scatter, 3)
+scatter_add = _on_arrays(indexing.scatter_add, 3)
+scatter_sub = _on_arrays(indexing.scatter_sub, 3)
+scatter_mul = _on_arrays(indexing.scatter_mul, 3)
+scatter_min = _on_arrays(indexing.scatter_min, 3)
+scatter_max = _on_arrays(indexing.scatter_max, 3)
+scatter_apply = _on_arrays(indexing.scatter_apply, 2)

@@ -4,7 +4,7 @@
 
 `rule(emit, eqn, operands) -> names of the results` is how one primitive is written; `lowers(primitive)` registers it.
 Rules stand in the files `rules_*.py`, one for each file of primitives. `operands` are SSA names; `emit.op(text)` appends
-`%n = text` and gives the name back.
+`%n = text` and gives the name back. A literal operand of an elementwise equation comes as a constant of the result's shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from funcml import dtypes
-from funcml.core.avals import ShapedArray
+from funcml.core.avals import ShapedArray, shaped
 from funcml.core.ir import Eqn, Jaxpr, Literal, MissingRuleError, Primitive, Var
 
 __all__ = ["Emitter", "lowers", "tensor_type", "to_stablehlo"]
@@ -90,6 +90,10 @@ def scalar_text(value, dtype) -> str:
     return f"0x{value.tobytes()[::-1].hex().upper()}"
 
 
+def _spread(aval: ShapedArray, shape: tuple[int, ...]) -> ShapedArray:
+    return shaped(shape, aval.dtype) if shape else aval
+
+
 class Emitter:
     """The text of one module under construction."""
 
@@ -130,11 +134,12 @@ class Emitter:
 
     def constant(self, value, aval: ShapedArray) -> str:
         """A splat constant of this type; made once for each region."""
-        literal = scalar_text(value, aval.dtype)
-        key = (literal, aval.shape, aval.dtype)
+        type_ = tensor_type(aval)
+        key = (type(value), value.tobytes() if isinstance(value, np.generic) else repr(value), type_)
         name = self.constants.get(key)
         if name is None:
-            name = self.constants[key] = self.op(f"stablehlo.constant dense<{literal}> : {tensor_type(aval)}")
+            literal = scalar_text(value, aval.dtype)
+            name = self.constants[key] = self.op(f"stablehlo.constant dense<{literal}> : {type_}")
         return name
 
     def iota(self, aval: ShapedArray, dimension: int) -> str:
@@ -172,7 +177,8 @@ class Emitter:
             rule = rules.get(eqn.primitive)
             if rule is None:
                 raise _no_lowering(eqn)
-            operands = [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in eqn.invars]
+            shape = eqn.outvars[0].aval.shape if eqn.primitive.elementwise else ()
+            operands = [env[a] if type(a) is Var else self.constant(a.value, _spread(a.aval, shape)) for a in eqn.invars]
             results = rule(self, eqn, operands)
             if type(results) is str:
                 env[eqn.outvars[0]] = results

@@ -30,7 +30,7 @@ from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_stablehlo
 from funcml.transforms.simplify import dce
 
-__all__ = ["Program", "compiled", "fused", "lowered", "run_primitive", "run_program"]
+__all__ = ["Program", "compiled", "fused", "lowered", "run_primitive", "run_program", "wrap_all"]
 
 
 class Program:
@@ -77,10 +77,8 @@ class Program:
     def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The outputs for these inputs, all on the device of the program."""
         if not self.indirect:
-            outs = self._run([a._buffer for a in arrays])
-            return [DeviceArray(b, a) for b, a in zip(outs, self.computed)]  # noqa: B905
-        found = self._run([arrays[i]._buffer for i in self.kept])
-        outs = [DeviceArray(b, a) for b, a in zip(found, self.computed, strict=True)]
+            return wrap_all(self._run([a._buffer for a in arrays]), self.computed)
+        outs = wrap_all(self._run([arrays[i]._buffer for i in self.kept]), self.computed)
         return [self._output(kind, value, arrays, outs) for kind, value in self.plan]
 
     def _output(self, kind, value, arrays, outs):
@@ -89,6 +87,20 @@ class Program:
         if kind == "input":
             return arrays[value]
         return DeviceArray(asarray(np.asarray(value.value, value.aval.dtype), device=self.device)._buffer, value.aval)
+
+
+_new_array = DeviceArray.__new__
+
+
+def wrap_all(buffers, avals) -> list[DeviceArray]:
+    """Arrays of these buffers. Calling the constructor would be the larger part of what a small run costs in Python."""
+    arrays = []
+    for buffer, aval in zip(buffers, avals):  # noqa: B905
+        array = _new_array(DeviceArray)
+        array._buffer = buffer
+        array.aval = aval
+        arrays.append(array)
+    return arrays
 
 
 def _run_nothing(buffers):
@@ -116,9 +128,9 @@ def lowered(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
     return program
 
 
-def compiled(jaxpr: Jaxpr, device=None) -> Program:
+def compiled(jaxpr: Jaxpr, device=None, name: str = "main") -> Program:
     """The program of an interned jaxpr on a device, compiled at most once."""
-    return lowered(jaxpr, device).compile()
+    return lowered(jaxpr, device, name).compile()
 
 
 @functools.cache
@@ -182,9 +194,7 @@ def run_program(jaxpr: Jaxpr, values: Sequence, origin=None) -> list[DeviceArray
             if record.misses > config.eager_miss_limit:
                 with no_frames():
                     return [asarray(_plain(x)) for x in eval_jaxpr(jaxpr, arrays)]
-    if program is None:
-        program = compiled(jaxpr, device)
-    return program.run(arrays)
+    return compiled(jaxpr, device).run(arrays)
 
 
 def _plain(x):

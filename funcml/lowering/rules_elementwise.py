@@ -16,17 +16,11 @@ from funcml.primitives.axes import broadcast_in_dim
 
 
 def full_operands(emit, eqn, operands, shape) -> list[str]:
-    """The operands, each scalar among them spread over `shape`."""
-    full = []
-    for atom, name in zip(eqn.invars, operands, strict=True):
-        if atom.aval.shape != shape:
-            wide = shaped(shape, atom.aval.dtype)
-            if type(atom) is Literal:
-                name = emit.constant(atom.value, wide)
-            else:
-                name = emit.broadcast(name, atom.aval, wide, ())
-        full.append(name)
-    return full
+    """The operands, each scalar variable among them spread over `shape` (literals are already)."""
+    return [
+        name if type(a) is Literal else emit.broadcast(name, a.aval, shaped(shape, a.aval.dtype), ())
+        for a, name in zip(eqn.invars, operands, strict=True)
+    ]
 
 
 def same_type(operation: str):

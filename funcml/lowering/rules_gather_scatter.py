@@ -109,7 +109,7 @@ def _array(values) -> str:
     return f": {numbers(values)}" if values else ""
 
 
-def _scatter(emit, eqn, operands, combine) -> str:
+def scatter_with(emit, eqn, operands, combine) -> str:
     """A scatter whose windows are combined with what they replace by `combine(old, new) -> name`."""
     x, indices, updates = (a.aval for a in eqn.invars)
     d, (old, starts, new) = eqn.params["dimension_numbers"], operands
@@ -144,7 +144,7 @@ def _scatter_by(operation: str):
 
     def rule(emit, eqn, operands):
         scalar = tensor_type(shaped((), eqn.invars[0].aval.dtype))
-        return _scatter(emit, eqn, operands, lambda old, new: emit.op(f"stablehlo.{operation} {old}, {new} : {scalar}"))
+        return scatter_with(emit, eqn, operands, lambda old, new: emit.op(f"stablehlo.{operation} {old}, {new} : {scalar}"))
 
     return rule
 
@@ -164,7 +164,7 @@ def _scatter_set(emit, eqn, operands):
     repeats = not eqn.params["unique_indices"] and math.prod(indices.shape[:-1]) > 1
     if emit.platform != "cpu" and repeats and not dtypes.is_key(x.dtype):
         return _last_of_each(emit, eqn, operands)
-    return _scatter(emit, eqn, operands, lambda old, new: new)
+    return scatter_with(emit, eqn, operands, lambda old, new: new)
 
 
 def _last_of_each(emit, eqn, operands):
@@ -172,8 +172,3 @@ def _last_of_each(emit, eqn, operands):
     avals = [a.aval for a in eqn.invars]
     program, _ = trace(lambda *values: [gs.scatter_last(values, eqn.params)], avals, "scatter")
     return emit.program(program, operands)[0]
-
-
-@lowers(gs.scatter_apply_p)
-def _scatter_apply(emit, eqn, operands):
-    return _scatter(emit, eqn, operands, lambda old, new: emit.program(eqn.params["update"], [old])[0])

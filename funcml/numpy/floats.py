@@ -39,6 +39,8 @@ def _bits_of(x):
 
 
 def _signbit(x):
+    if _is_complex(x):
+        raise TypeError(f"signbit expects real numbers, got {aval_of(x)}")
     if _is_float(x):
         return ew.lt(_bits_of(ew.convert(x, _dtype(x))), 0)
     return ew.lt(x, 0) if dtypes.is_signed(_dtype(x)) else _false(x)

@@ -131,9 +131,9 @@ def read(x, entries: list, options: tuple):
         return reshape(view(x, entries), shape_without_rows(entries))
     x, entries = view_strided(x, entries)
     plan = gather_plan(entries, x.ndim)
-    if 0 in plan.out_shape:
-        return zeros(x.aval.update(shape=plan.out_shape))
     if _reads_nothing(x, arrays):
+        if 0 in plan.out_shape:
+            return zeros(x.aval.update(shape=plan.out_shape))
         raise IndexError(f"an index of {x.aval} reads from an axis of size 0")
     mode = "promise_in_bounds" if plan.safe else mode or "clip"
     out = gather(

@@ -21,8 +21,10 @@ from funcml import dtypes
 from funcml.core import tracing
 from funcml.core.tracing import Tracer
 from funcml.core.values import Array
+from funcml.lowering.array import scalar
 from funcml.lowering.execute import fused
 from funcml.numpy import index_read
+from funcml.numpy.creation import asarray
 from funcml.numpy.index_plan import GAP, Mask, Rows, Run, expand_masks, gather_plan, parse
 from funcml.numpy.index_read import joined_entries, mode_name, split_entries, view, with_axes
 from funcml.numpy.promotion import as_array, literal, operand, spread
@@ -90,6 +92,8 @@ def scatter_update(
     if tracing._state.frames:
         return write(x, entries, values, options)
     form, starts, arrays = split_entries(entries)
+    if isinstance(values, np.generic) and x.ndim:  # without axes, the shared scalar could be the result
+        values = scalar(values.item(), values.dtype)
     return _write_compiled(form, options, x, values, starts, *arrays)
 
 
@@ -104,7 +108,7 @@ def _write_compiled(form, options, x, values, starts, *arrays):
 def _operand_values(x, values, op: str):
     """The values as an operand, and the dtype to compute in; warns or raises where the dtype of `x` cannot hold them."""
     what = f"x.at[...].{op}(v)"
-    values = operand(what, np.asarray(values) if isinstance(values, list | tuple) else values)
+    values = operand(what, asarray(values) if isinstance(values, list | tuple) else values)
     if isinstance(values, int) and dtypes.is_integer(x.dtype):
         return literal(values, x.dtype), x.dtype
     found = dtypes.dtype_of(values)

@@ -51,6 +51,7 @@ def _precision(precision):
 
 
 _STATIC = ("precision", "preferred")
+_MATRICES = (((1,), (0,)), ((), ()))
 
 # ---- matrix products ---------------------------------------------------------------------------------------------
 
@@ -63,6 +64,9 @@ def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
     >>> matmul(np.eye(2), np.ones(2)).shape
     (2,)
     """
+    if isinstance(a, Array) and isinstance(b, Array) and a.dtype == b.dtype and a.ndim == b.ndim == 2:
+        if a.shape[1] == b.shape[0] and dtypes.is_inexact(a.dtype):
+            return dot_general(a, b, _MATRICES, precision, preferred_element_type)
     return _matmul(operand("matmul", a), operand("matmul", b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 

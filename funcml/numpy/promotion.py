@@ -142,6 +142,7 @@ def to_inexact(name: str, x):
 
 
 _scalar_plans: dict[tuple, tuple] = {}
+_HOLD_1E4 = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
 
 
 def match_scalar(aval, value):
@@ -158,14 +159,20 @@ def match_scalar(aval, value):
         dtype, weak = dtypes.lattice_join((aval.dtype, aval.weak_type), (default, kind is not bool))
         same = dtype == aval.dtype
         as_it_is = same and default == dtype
-        fits = dtypes.iinfo(dtype) if kind is int and dtypes.is_integer(dtype) else None
-        plan = _scalar_plans[key] = (same, as_it_is, dtype, weak, (fits.min, fits.max) if fits else None)
-    same, as_it_is, dtype, weak, limits = plan
+        ranged = kind is int and dtypes.is_integer(dtype)
+        limits = (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max) if ranged else None
+        plain = not weak and kind is not complex and dtype in _HOLD_1E4
+        plan = _scalar_plans[key] = (same, as_it_is, plain, dtype, weak, limits)
+    same, as_it_is, plain, dtype, weak, limits = plan
     if not same:
         return None
     if limits is not None and not limits[0] <= value <= limits[1]:
         dtypes.check_int_range(value, dtype)
-    return value if as_it_is else literal(value, dtype, weak)
+    if as_it_is:
+        return value
+    if plain and -1e4 < value < 1e4:
+        return dtype.type(value)
+    return literal(value, dtype, weak)
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import PYTHON_SCALARS, literal, match_scalar, operand, promote, spread, to_inexact
+from funcml.numpy.promotion import PYTHON_SCALARS, as_array, literal, match_scalar, operand, promote, spread, to_inexact
+from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
 
 __all__ = ["binary", "fill", "unary"]
@@ -37,12 +38,21 @@ def fill(x, value):
     return broadcast_in_dim(literal(value, aval.dtype), aval.shape)
 
 
+def _as_weak_as(out, *xs):
+    """The result of a composite, weakly typed if all its operands are: constants inside the kernel are not."""
+    aval = aval_of(out)
+    if aval.weak_type or dtypes.is_bool(aval.dtype) or not all([aval_of(x).weak_type for x in xs]):
+        return out
+    return ew.convert(out, aval.dtype, True)
+
+
 def unary(name: str, kernel, doc: str, *, inexact: bool = False):
     """The ufunc of one operand; with `inexact`, integers and bool become floats first."""
     direct_dtypes = (_INEXACT if inexact else _ALL) if isinstance(kernel, Primitive) else frozenset()
 
     def whole(x):
-        return kernel(to_inexact(name, x) if inexact else operand(name, x))
+        x = to_inexact(name, x) if inexact else operand(name, x)
+        return kernel(x) if isinstance(kernel, Primitive) else _as_weak_as(kernel(as_array(x)), x)
 
     whole = fused(_named(whole, name, doc))
 
@@ -68,7 +78,7 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
         if isinstance(chosen, Primitive):
             return bind(chosen, (x, y))
         shape = aval_of(x).shape or aval_of(y).shape
-        return chosen(spread(x, shape), spread(y, shape))
+        return _as_weak_as(chosen(as_array(spread(x, shape)), as_array(spread(y, shape))), x, y)
 
     whole = fused(_named(whole, name, doc))
 

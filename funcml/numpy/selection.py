@@ -60,11 +60,17 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value go with the condition alone")
     condition, x, y = operands("where", (condition, x, y))
+    if isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval and _is_mask(condition, x.aval):
+        return ew.select(condition, x, y)
     if isinstance(x, Array) and type(y) in PYTHON_SCALARS:
         y = _or_itself(match_scalar(x.aval, y), y)
     elif isinstance(y, Array) and type(x) in PYTHON_SCALARS:
         x = _or_itself(match_scalar(y.aval, x), x)
     return _where(condition, x, y)
+
+
+def _is_mask(condition, aval) -> bool:
+    return isinstance(condition, Array) and condition.shape == aval.shape and condition.dtype == dtypes.bool_
 
 
 def _or_itself(found, x):
@@ -186,7 +192,7 @@ def _mode(name: str, mode):
     if mode not in _MODES:
         raise ValueError(f"{name}: mode must be None, {', '.join(map(repr, _MODES[1:]))}, got {mode!r}")
     if mode == "raise":
-        raise NotImplementedError(f"{name}: compiled programs cannot raise, so mode 'raise' is not offered; None raises if it can")
+        raise NotImplementedError(f"{name}: compiled programs cannot raise, so mode 'raise' is not offered; None raises if able")
     return mode
 
 

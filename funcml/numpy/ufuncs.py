@@ -81,7 +81,7 @@ def _floor_divide(x, y):
 def _no_bools(x, y):
     if not dtypes.is_bool(_dtype(x)):
         return x, y
-    return ew.convert(x, dtypes.int8), ew.convert(y, dtypes.int8)
+    return _integers(x), _integers(y)
 
 
 def _remainder(x, y):
@@ -116,7 +116,7 @@ def divmod(x1, x2, /):
 reciprocal = unary("reciprocal", lambda x: ew.div(fill(x, 1), x), "1 / x, a float also for integers.", inexact=True)
 absolute = unary("absolute", lambda x: x if dtypes.is_bool(_dtype(x)) else ew.abs(x), "|x|, real also for complex numbers.")
 abs = absolute
-fabs = unary("fabs", ew.abs, "|x| as a float.", inexact=True)
+fabs = unary("fabs", lambda x: ew.abs(_real_or_raise(x)), "|x| as a float.", inexact=True)
 square = unary("square", lambda x: powers.square(_integers(x)), "x times x.")
 sign = unary("sign", ew.sign, "-1, 0 or 1; x / |x| for complex numbers.")
 
@@ -152,8 +152,8 @@ pow = power
 
 @fused(static=("n", "dtype"))
 def _to_integer(x, n: int, dtype):
-    x, _ = promote_dtypes("power", x, 0 if dtype is None else dtype.type(0))
-    return as_array(powers.integer_pow(x, n))
+    x, _ = promote_dtypes("power", _integers(as_array(x)), 0 if dtype is None else dtype.type(0))
+    return powers.integer_pow(x, n)
 
 
 @fused
@@ -292,7 +292,7 @@ def _on_floats(kernel):
 
 def _real_or_raise(x):
     if _is_complex(x):
-        raise TypeError(f"rounding down or up expects real numbers, got {aval_of(x)}")
+        raise TypeError(f"expected real numbers, got {aval_of(x)}")
     return as_array(x)
 
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.core.ir import Jaxpr, Primitive, intern
+from funcml.core.ir import Primitive
 from funcml.core.linear import is_undefined, is_zero
-from funcml.core.tracing import aval_of, bind, trace
+from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, reshape
 from funcml.primitives.batching import at_front, spread_at_front
 from funcml.primitives.elementwise import convert, div, eq, ge, mul, neg, select
@@ -36,14 +36,16 @@ __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",
+    "as_indices",
     "gather",
     "index_dtype",
     "scatter",
     "scatter_add",
-    "scatter_apply",
     "scatter_max",
     "scatter_min",
+    "scatter_last",
     "scatter_mul",
+    "scatter_params",
     "scatter_sub",
     "window_sizes",
     "winners",
@@ -126,7 +128,7 @@ def index_dtype(*avals) -> np.dtype:
     return np.dtype("int64") if any(a.dtype.itemsize * 8 > 32 - dtypes.is_unsigned(a.dtype) for a in avals) else _I32
 
 
-def _as_indices(who: str, indices):
+def as_indices(who: str, indices):
     """`indices` as an integer array with at least the axis of components, in int32 or int64."""
     aval = aval_of(indices)
     if not dtypes.is_integer(aval.dtype) or aval.ndim == 0:
@@ -270,7 +272,7 @@ def gather(
         "mode": mode,
         "fill_value": _fill_text(aval_of(operand).dtype, fill_value) if mode is _FILL else None,
     }
-    return bind(gather_p, (operand, _as_indices("gather", start_indices)), params)
+    return bind(gather_p, (operand, as_indices("gather", start_indices)), params)
 
 
 def _fill_text(dtype, value) -> str:
@@ -518,29 +520,11 @@ class ScatterExtremum(Scatter):
         return out, div(total, count)
 
 
-class ScatterApply(Scatter):
-    """x with a function applied to each element as many times as there are windows that it is in.
-
-    `update` is the function, a program of one scalar. The updates only tell the shape. No derivative.
-    """
-
-    holds_jaxpr = True
-
-    def jvp_rule(self, primals, tangents, **params):
-        found = self._all_zero(primals, tangents, params)
-        if found is not None:
-            return found
-        raise NotImplementedError(
-            "x.at[idx].apply(f) has no derivative where indices may repeat; pass unique_indices=True if they do not"
-        )
-
-
 scatter_p = ScatterSet("scatter")
 scatter_add_p = ScatterAdd("scatter_add")
 scatter_mul_p = ScatterMul("scatter_mul")
 scatter_min_p = ScatterExtremum("scatter_min")
 scatter_max_p = ScatterExtremum("scatter_max")
-scatter_apply_p = ScatterApply("scatter_apply")
 
 
 def _scatter_function(primitive, doc):
@@ -554,8 +538,8 @@ def _scatter_function(primitive, doc):
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
     ):
-        params = _scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode)
-        return bind(primitive, (operand, _as_indices(primitive.name, scatter_indices), updates), params)
+        params = scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode)
+        return bind(primitive, (operand, as_indices(primitive.name, scatter_indices), updates), params)
 
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"""{doc}
@@ -568,7 +552,7 @@ def _scatter_function(primitive, doc):
     return function
 
 
-def _scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode) -> dict:
+def scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode) -> dict:
     mode = GatherScatterMode.from_any(mode)
     return {
         "dimension_numbers": ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
@@ -588,38 +572,3 @@ scatter_max = _scatter_function(scatter_max_p, "The maximum of `operand` and `up
 def scatter_sub(operand, scatter_indices, updates, dimension_numbers, **options):
     """`operand` minus `updates`, each in its window: `scatter_add` of their negatives, with the same options."""
     return scatter_add(operand, scatter_indices, neg(updates), dimension_numbers, **options)
-
-
-def scatter_apply(
-    operand,
-    scatter_indices,
-    func,
-    dimension_numbers,
-    *,
-    update_shape,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-):
-    """`operand` with the scalar function `func` applied once for each window that an element is in.
-
-    `update_shape` is the shape that updates of another scatter would have. `func` may use no arrays from outside.
-    """
-    aval = aval_of(operand)
-    params = _scatter_params(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    update = _scalar_program(func, shaped((), aval.dtype))
-    updates = broadcast_in_dim(scalar_of(aval, 0), tuple(update_shape))
-    indices = _as_indices("scatter_apply", scatter_indices)
-    return bind(scatter_apply_p, (operand, indices, updates), {**params, "update": update})
-
-
-def _scalar_program(func, aval) -> Jaxpr:
-    program, captured = trace(lambda x: [func(x)], [aval], "apply")
-    if captured:
-        raise NotImplementedError(
-            "x.at[idx].apply(f) where indices may repeat: f may not use other arrays; pass unique_indices=True if they do not"
-        )
-    out = program.out_avals[0]
-    if out.shape != () or out.dtype != aval.dtype:
-        raise TypeError(f"x.at[idx].apply(f): f must map {aval} to the same type, got {out}")
-    return intern(program)

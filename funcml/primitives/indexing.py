@@ -30,13 +30,13 @@ from funcml.primitives.gather_scatter import (
     index_dtype,
     scatter,
     scatter_add,
-    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
     scatter_p,
     scatter_sub,
 )
+from funcml.primitives.scatter_apply import scatter_apply
 from funcml.primitives.shaping import concatenate, slice_
 from funcml.primitives.tangents import instantiate, scalar_of, zero_tangent, zeros
 

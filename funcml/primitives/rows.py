@@ -50,8 +50,8 @@ class Elementwise(Primitive):
     """An elementwise primitive.
 
     `tangents[i](t, ans, *operands)` is what a tangent `t` of operand i contributes to that of the result; None, or a
-    `Zero` that it gives, means nothing. `transposes[i](ct, *operands)` is the cotangent of operand i where the operation is linear in it.
-    `result` maps the operands' dtype to that of the result.
+    `Zero` that it gives, means nothing. `transposes[i](ct, *operands)` is the cotangent of operand i where the
+    operation is linear in it. `result` maps the operands' dtype to that of the result.
     """
 
     elementwise = True

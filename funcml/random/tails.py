@@ -3,6 +3,7 @@
     may_be_far     : (lower, upper) -> bool, decided before tracing
     in_far_tail    : (lower, upper) -> where the interval lies so far out that erf has lost half of its digits
     truncated_tail : (u, lower, upper) -> samples of that interval
+    mills          : x -> R(x), for x that lie in a far tail
 
 Notation: S(x) the upper tail probability, p(x) the density, R = S / p Mills' ratio.
 """
@@ -22,7 +23,7 @@ from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.powers import sqrt, square
 
-__all__ = ["in_far_tail", "may_be_far", "truncated_tail"]
+__all__ = ["in_far_tail", "may_be_far", "mills", "truncated_tail"]
 
 _NEAREST = 1.7  # no dtype's far tail begins before: bfloat16's at 1.71, float16's at 2.15, float32's at 3.6, float64's at 5.7
 _FRACTIONS = {dtypes.float32: 12, dtypes.float64: 20}  # enough for R from there on
@@ -48,8 +49,8 @@ def in_far_tail(lower, upper):
     return ew.lt(special.erfc(ew.mul(distance, math.sqrt(0.5))), limit)
 
 
-# R(x) = 1 / (x + 1 / (x + 2 / (x + 3 / (x + ...))))                                        DLMF 7.9.3
-def _mills(x):
+def mills(x):
+    """R(x) = 1 / (x + 1 / (x + 2 / (x + 3 / (x + ...)))) for x from 3.6 (float32) or 5.7 (float64) on.    DLMF 7.9.3"""
     denominator = x
     for k in range(_FRACTIONS[aval_of(x).dtype], 0, -1):
         denominator = ew.add(x, ew.div(float(k), denominator))
@@ -69,13 +70,13 @@ def truncated_tail(u, lower, upper):
     near = broadcast_in_dim(aval_of(u).dtype.type(8), aval_of(u).shape)
     a = ew.select(far, ew.select(right, lower, ew.neg(upper)), near)
     b = ew.min(ew.select(far, ew.select(right, upper, ew.neg(lower)), near), ew.add(a, _NEGLIGIBLE))
-    log_mills = tr.log(_mills(a))
-    log_share = ew.sub(ew.sub(tr.log(_mills(b)), log_mills), ew.mul(0.5, ew.mul(ew.sub(b, a), ew.add(a, b))))
+    log_mills = tr.log(mills(a))
+    log_share = ew.sub(ew.sub(tr.log(mills(b)), log_mills), ew.mul(0.5, ew.mul(ew.sub(b, a), ew.add(a, b))))
     log_v = tr.log1p(ew.mul(u, tr.expm1(log_share)))
     start = ew.mul(-2.0, log_v)
     x = ew.add(a, ew.div(start, ew.add(a, sqrt(ew.add(square(a), start)))))
     for _ in range(_NEWTON_STEPS):
-        mills = _mills(x)
+        ratio = mills(x)
         gap = ew.mul(0.5, ew.mul(ew.sub(x, a), ew.add(a, x)))
-        x = ew.sub(x, ew.mul(mills, ew.add(ew.add(ew.sub(gap, tr.log(mills)), log_mills), log_v)))
+        x = ew.sub(x, ew.mul(ratio, ew.add(ew.add(ew.sub(gap, tr.log(ratio)), log_mills), log_v)))
     return ew.convert(ew.select(right, x, ew.neg(x)), dtype)

@@ -76,7 +76,7 @@ def evaluate_transpose(
     frame = current_frame()
     outer_stamp = frame.stamp
     for eqn in reversed(program.eqns):
-        if not any(v in gathered.values for v in eqn.outvars):
+        if gathered.values.keys().isdisjoint(eqn.outvars):
             continue
         frame.stamp = outer_stamp or eqn.source
         operands = [
@@ -89,27 +89,36 @@ def evaluate_transpose(
 
 def _transpose_equation(eqn, operands, gathered: _Cotangents) -> None:
     primitive, params = eqn.primitive, eqn.params
-    masks = [gathered.masks.pop(v, None) for v in eqn.outvars]
-    cts = [gathered.take(v) for v in eqn.outvars]
     if primitive.takes_masks:
+        masks = [gathered.masks.pop(v, None) for v in eqn.outvars]
+        cts = [gathered.take(v) for v in eqn.outvars]
         cts_in, masks_in = primitive.transpose_rule(cts, *operands, masks=masks, **params)
         for a, ct, mask in zip(eqn.invars, cts_in, masks_in, strict=True):
             if type(a) is Var:
                 gathered.add(a, ct, mask)
         return
     if primitive.multiple_results:
-        cts_in = primitive.transpose_rule(cts, *operands, **params)
         mask = None
+        cts_in = primitive.transpose_rule([gathered.take(v) for v in eqn.outvars], *operands, **params)
     else:
-        cts_in = primitive.transpose_rule(cts[0], *operands, **params)
-        mask = masks[0]
+        mask = gathered.masks.pop(eqn.outvars[0], None)
+        cts_in = primitive.transpose_rule(gathered.take(eqn.outvars[0]), *operands, **params)
+    if mask is not None or primitive.makes_masks:
+        _add_masked(eqn, operands, cts_in, mask, gathered)
+        return
+    for a, x, ct in zip(eqn.invars, operands, cts_in, strict=True):
+        if type(x) is UndefinedPrimal:
+            gathered.add(a, ct, None)
+
+
+def _add_masked(eqn, operands, cts_in, mask, gathered: _Cotangents) -> None:
+    """Adds the cotangents of the operands with their masks, applied again to those that were multiplied by a residual."""
+    primitive = eqn.primitive
     multiplied = mask is not None and primitive.elementwise and _has_residual(operands)
     for i, (a, x, ct) in enumerate(zip(eqn.invars, operands, cts_in, strict=True)):
         if type(x) is not UndefinedPrimal or ct is None or type(ct) is Zero:
             continue
-        moved = None
-        if mask is not None or primitive.makes_masks:
-            moved = primitive.transpose_mask(mask, i, operands, **params)
+        moved = primitive.transpose_mask(mask, i, operands, **eqn.params)
         if multiplied and moved is not None:
             ct = select(moved, ct, zeros(aval_of(ct)))
         gathered.add(a, ct, moved)

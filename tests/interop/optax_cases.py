@@ -188,7 +188,6 @@ TRANSFORMATIONS = {
     "contrib.scale_by_adopt": lambda o: o.contrib.scale_by_adopt(),
     "contrib.scale_by_cocob": lambda o: o.contrib.scale_by_cocob(),
     "contrib.scale_by_madgrad": lambda o: o.contrib.scale_by_madgrad(LR),
-    "contrib.scale_by_muon": lambda o: o.contrib.scale_by_muon(),
     "contrib.scale_by_simplified_ademamix": lambda o: o.contrib.scale_by_simplified_ademamix(),
 }
 
@@ -199,6 +198,9 @@ UNUSUAL = {
     ),
     "contrib.differentially_private_aggregate": (
         lambda o: o.contrib.differentially_private_aggregate(0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)
+    ),
+    "contrib.scale_by_muon": (
+        lambda o: o.contrib.scale_by_muon(), lambda o: {"w": PARAMS["w"]}, lambda g: {"w": g["w"]}
     ),
     "contrib.dpsgd": (lambda o: o.contrib.dpsgd(LR, 0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)),
 }
@@ -258,6 +260,7 @@ ARRAYS = {
     "scalar": np.float32(0.6),
     "step": np.int32(4),
     "spd": np.float32([[2, 0.5, 0], [0.5, 3, 0.2], [0, 0.2, 1]]),
+    "rhs": np.float32([1, 2, 3]),
     "image": np.abs(_normal(2, 4, 4, 3)),
     "logits": _normal(2, 5, 4),
     "labels": np.int32([[1, 2, 3], [2, 2, 0]]),
@@ -365,8 +368,6 @@ FUNCTIONS = {
         for name, row in TREES.items()
     },
     "apply_updates": lambda o, a: o.apply_updates(a["tree"], a["other"]),
-    "assignment.base_hungarian_algorithm": None,
-    "assignment.hungarian_algorithm": None,
     "bias_correction": lambda o, a: o.bias_correction(a["tree"], 0.9, a["step"]),
     "contrib.schedule_free_eval_params": lambda o, a: o.contrib.schedule_free_eval_params(
         o.contrib.schedule_free_sgd(0.1).init(a["tree"]), a["other"]
@@ -374,13 +375,11 @@ FUNCTIONS = {
     "global_norm": lambda o, a: o.global_norm(a["tree"]),
     "incremental_update": lambda o, a: o.incremental_update(a["tree"], a["other"], 0.1),
     "init_empty_state": lambda o, a: o.init_empty_state(a["tree"]),
-    "matrix_inverse_pth_root": None,
     "microbatching.reshape_batch_axis": lambda o, a: o.microbatching.reshape_batch_axis(a["x"], 2),
-    "nnls": None,
+    "nnls": lambda o, a: o.nnls(a["spd"], a["rhs"], 5),
     "per_example_global_norm_clip": lambda o, a: o.per_example_global_norm_clip([a["x"], a["y"]], 0.5),
     "per_example_layer_norm_clip": lambda o, a: o.per_example_layer_norm_clip([a["x"], a["y"]], 0.5),
     "periodic_update": lambda o, a: o.periodic_update(a["tree"], a["other"], a["step"], 2),
-    "power_iteration": None,
     "safe_increment": lambda o, a: o.safe_increment(a["step"]),
     "safe_int32_increment": lambda o, a: o.safe_int32_increment(a["step"]),
     "safe_norm": lambda o, a: o.safe_norm(a["x"], 0.1),
@@ -395,4 +394,34 @@ FUNCTIONS = {
     "update_infinity_moment": lambda o, a: o.update_infinity_moment(a["tree"], a["other"], 0.9, 1e-3),
     "update_moment": lambda o, a: o.update_moment(a["tree"], a["other"], 0.9, 2),
     "update_moment_per_elem_norm": lambda o, a: o.update_moment_per_elem_norm(a["tree"], a["other"], 0.9, 2),
+}
+
+WAITING_FUNCTIONS = {
+    "assignment.base_hungarian_algorithm": lambda o, a: o.assignment.base_hungarian_algorithm(a["spd"]),
+    "assignment.hungarian_algorithm": lambda o, a: o.assignment.hungarian_algorithm(a["spd"]),
+    "matrix_inverse_pth_root": lambda o, a: o.matrix_inverse_pth_root(a["spd"], 2),
+    "power_iteration": lambda o, a: o.power_iteration(a["spd"]),
+}
+
+#: names with a test of their own, or that only combine functions of the user's
+ELSEWHERE = {
+    "multi_normal",
+    "tree_map_params",
+    "value_and_grad_from_state",
+    "contrib.hutchinson_estimator_diag_hessian",
+    "losses.make_fenchel_young_loss",
+    "microbatch",
+    "microbatching.micro_grad",
+    "microbatching.micro_vmap",
+    "perturbations.make_perturbed_fun",
+    "schedules.Schedule",
+    "second_order.fisher_diag",
+    "second_order.hessian_diag",
+    "second_order.hvp",
+    "tree.random_like",
+    "tree.split_key_like",
+    "tree.unwrap_random_key_data",
+    "tree.dtype",
+    "tree.map_params",
+    "tree_utils.tree_dtype",
 }

@@ -262,6 +262,7 @@ def test_values_are_cast_with_a_word():
         warnings.simplefilter("error")
         assert at(x)[0].set(np.int8(3)).dtype == np.int64
         assert at(asarray(np.zeros(2, F32)))[0].add(3).dtype == F32
+        assert np.asarray(at(asarray(np.zeros(3, F32)))[:2].set([1.0, 2.5])).tolist() == [1.0, 2.5, 0.0]
     with pytest.raises(ValueError, match="cannot store NaN in an int array"):
         at(x)[0].set(np.nan)
     with pytest.raises(OverflowError, match="300 is out of bounds for uint8"):

@@ -10,8 +10,8 @@ from tests.products import check_products
 
 def test_values_stay_for_every_dtype():
     for x in (np.arange(3), np.array([True, False]), np.array([1 + 2j]), np.ones((0, 2), np.float16)):
-        outs = [identities.copy(x), identities.stop_gradient(x), identities.name(x, "a"), *identities.optimization_barrier([x, x])]
-        for y in outs:
+        barred = identities.optimization_barrier([x, x])
+        for y in [identities.copy(x), identities.stop_gradient(x), identities.name(x, "a"), *barred]:
             np.testing.assert_array_equal(y, x)
             assert y.dtype == x.dtype
     assert identities.optimization_barrier([]) == []
@@ -22,7 +22,8 @@ def test_products_of_identities(rng):
     square = lambda x: mul(x, x)
     check_products(
         lambda x, y: [
-            square(identities.copy(x)), square(identities.name(x, "x")), *map(square, identities.optimization_barrier([x, y, square(x)])),
+            square(identities.copy(x)), square(identities.name(x, "x")),
+            *map(square, identities.optimization_barrier([x, y, square(x)])),
         ],
         x, y,
     )  # fmt: skip

@@ -58,7 +58,8 @@ FUNCTIONS = {
     sp.bessel_i0e: (_scaled_bessel(0), scipy.special.i0e, 4, 4),
     sp.bessel_i1e: (_scaled_bessel(1), scipy.special.i1e, 8, 8),
 }
-COMPLEX = [f for f in FUNCTIONS if f not in (pw.cbrt, sp.erf, sp.erfc, sp.erf_inv, sp.lgamma, sp.digamma, sp.bessel_i0e, sp.bessel_i1e)]
+NOT_COMPLEX = (pw.cbrt, sp.erf, sp.erfc, sp.erf_inv, sp.lgamma, sp.digamma, sp.bessel_i0e, sp.bessel_i1e)
+COMPLEX = [f for f in FUNCTIONS if f not in NOT_COMPLEX]
 ONLY_POSITIVE = (sp.lgamma, sp.digamma)
 
 
@@ -143,7 +144,7 @@ def test_edge_values_are_scipys():
         assert np.signbit(f(np.float64(-0.0))), f.name
 
 
-CUTS = np.array([-1 + 0j, complex(-1, -0.0), -2 + 0j, complex(-2, -0.0), 2 + 0j, complex(2, -0.0), 2j, -2j, complex(0.0, -2), 0.5j])
+CUTS = np.array([-1 + 0j, complex(-1, -0.0), -2 + 0j, complex(-2, -0.0), 2 + 0j, complex(2, -0.0), 2j, -2j, complex(0.0, -2)])
 
 
 def test_both_sides_of_a_cut_are_numpys():
@@ -283,7 +284,8 @@ def test_derivatives_keep_their_digits_far_out():
 
 
 def test_derivatives_do_not_overflow():
-    np.testing.assert_allclose(slope(tr.asinh, np.array([1e25, -3e38, inf], np.float32)), [1e-25, 1 / 3e38, 0], rtol=1e-5, atol=1e-38)
+    x = np.array([1e25, -3e38, inf], np.float32)
+    np.testing.assert_allclose(slope(tr.asinh, x), [1e-25, 1 / 3e38, 0], rtol=1e-5, atol=1e-38)
     np.testing.assert_allclose(slope(tr.asinh, np.array([300.0, 3e4], np.float16)), [1 / 300, 1 / 3e4], rtol=1e-2)
     np.testing.assert_allclose(slope(tr.acosh, np.array([1e25], np.float32)), [1e-25], rtol=1e-6)
     for size in (1e-20, 1e30):
@@ -316,7 +318,7 @@ def test_errors_say_what_came_and_what_to_do():
     for call, error, words in [
         (lambda: tr.sin(np.arange(3)), TypeError, r"sin expects floats or complex numbers, got i64\[3\]"),
         (lambda: sp.erf(x + 0j), TypeError, r"erf expects floats, got c64\[3\]"),
-        (lambda: pw.integer_pow(np.arange(3), -1), TypeError, r"integer_pow of i64\[3\]: integers take no negative power, got -1"),
+        (lambda: pw.integer_pow(np.arange(3), -1), TypeError, r"integer_pow of i64\[3\]: integers take no negative power"),
         (lambda: tr.pow(np.arange(3), np.arange(3)), TypeError, r"pow expects floats or complex numbers, got i64\[3\], i64\[3\]"),
         (lambda: tr.pow(x, x.astype(float)), TypeError, r"pow expects operands of one dtype, got f32\[3\], f64\[3\]"),
         (lambda: fm.grad(sp.polygamma)(2.0, 3.0), MissingRuleError, r"polygamma has no derivative with respect to m; pass"),
