@@ -146,14 +146,17 @@ def _show_params(params: dict, indent: str, sources: bool) -> tuple[str, list[st
         if isinstance(value, Jaxpr):
             blocks.append(f"{indent}  {name}={show(value, indent + '  ', sources)}")
         elif value is not None:
-            inline.append(f"{name}={_show_param(value)}")
+            shown = _show_param(value)
+            inline.append(shown if hasattr(value, "_fields") else f"{name}={shown}")
     return (f"[{' '.join(inline)}]" if inline else ""), blocks
 
 
 def _show_param(value) -> str:
     if isinstance(value, np.dtype):
         return dtype_text(value)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+    if hasattr(value, "_fields"):
+        return " ".join(f"{k}={_show_param(v)}" for k, v in zip(value._fields, value, strict=True) if v != ())
+    if isinstance(value, tuple):
         return f"({','.join(map(_show_param, value))})"
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__

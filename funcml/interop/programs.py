@@ -9,15 +9,12 @@ selects (what is not selected has a structurally zero derivative), a `scan` of a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from funcml.core.avals import ShapedArray
 from funcml.core.check import checked
-from funcml.core.errors import MissingRuleError
 from funcml.core.ir import Jaxpr, Literal, intern
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
@@ -41,7 +38,8 @@ from funcml.primitives.elementwise import clamp, convert, select_n
 from funcml.primitives.random_bits import random_wrap
 from funcml.primitives.shaping import concatenate, slice_in_dim
 from funcml.primitives.tangents import instantiate, tangent_aval
-from funcml.transforms import custom_jvp, custom_vjp
+from funcml.transforms.custom_jvp import custom_jvp_call_p
+from funcml.transforms.custom_vjp import custom_vjp_call_p
 
 __all__ = ["LONGEST_SCAN", "evaluate", "program_of"]
 
@@ -102,58 +100,52 @@ def _call(eqn, *operands, **params):
 # ---- custom rules ----------------------------------------------------------------------------------------------------
 
 
-class _Recording(threading.local):
-    depth = 0
-
-
-_recording = _Recording()
-
-
 @rule("custom_jvp_call")
 def _custom_jvp_call(eqn, *operands, **params):
-    return _custom_call(eqn, operands, JaxJvp, custom_jvp.record_rule, custom_jvp.custom_jvp_call_p)
+    return _custom_call(eqn, operands, JaxJvp, custom_jvp_call_p)
 
 
 @rule("custom_vjp_call", "custom_vjp_call_jaxpr")
 def _custom_vjp_call(eqn, *operands, **params):
-    return _custom_call(eqn, operands, JaxVjp, custom_vjp.record_rule, custom_vjp.custom_vjp_call_p)
+    return _custom_call(eqn, operands, JaxVjp, custom_vjp_call_p)
 
 
-def _custom_call(eqn, operands, kind, record_rule, primitive):
-    """One equation with the program and the rule.
-
-    The rule is recorded now, as a program: equal functions then have equal rules, and one compiled program. A rule inside a
-    rule, which may be itself again, waits until it is asked for.
-    """
+def _custom_call(eqn, operands, kind, primitive):
+    """One equation with the program and the rule."""
     jaxpr, consts = opened(jaxpr_of(eqn.params))
-    avals = tuple(map(aval_of, operands))
-    primal, captured = program_of(jaxpr, consts, avals, jaxpr.debug_info.func_name)
-    made, rule_captured = kind(eqn, avals, primal, tuple(captured)), []
-    if not _recording.depth:
-        _recording.depth += 1
-        try:
-            made, rule_captured = record_rule(made, avals)
-        except MissingRuleError:
-            pass
-        finally:
-            _recording.depth -= 1
-    counts = (len(captured), len(rule_captured))
-    params = {"jaxpr": primal, "name": jaxpr.debug_info.func_name, "rule": made, "consts": counts}
-    return bind(primitive, [*captured, *rule_captured, *operands], params)
+    name, avals = jaxpr.debug_info.func_name, tuple(map(aval_of, operands))
+    primal, captured = program_of(jaxpr, consts, avals, name)
+    made = kind(eqn, avals, primal, tuple(captured))
+    params = {"jaxpr": primal, "name": name, "rule": made, "consts": (len(captured), 0)}
+    return bind(primitive, [*captured, *operands], params)
 
 
-class JaxJvp(NamedTuple):
-    """The rule of a `jax.custom_jvp` function: what `jax.jvp` makes of its equation, run in the frame of whoever asks."""
+class _JaxRule:
+    """The rule of one equation of JAX, translated when it is asked for. Compared by identity."""
 
-    eqn: object
-    in_avals: tuple
-    primal: Jaxpr
-    primal_consts: tuple
+    __slots__ = ("eqn", "in_avals", "primal", "primal_consts")
+
+    def __init__(self, eqn, in_avals: tuple, primal: Jaxpr, primal_consts: tuple):
+        self.eqn = eqn
+        self.in_avals = in_avals
+        self.primal = primal
+        self.primal_consts = primal_consts
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> tuple:
         """Types of the outputs."""
         return self.primal.out_avals
+
+    def run(self, function, values) -> list:
+        """A function of JAX on values of ours, in the current trace; 64-bit types are there if the equation has them."""
+        x64 = holds_64_bit(opened(jaxpr_of(self.eqn.params))[0])
+        return evaluate(*record(function, list(map(aval_of, values)), x64), values)
+
+
+class JaxJvp(_JaxRule):
+    """The rule of a `jax.custom_jvp` function: what `jax.jvp` makes of its equation."""
+
+    __slots__ = ()
 
     def __call__(self, consts, primals, tangents) -> tuple[list, list]:
         """(rule consts, primals, tangents) -> (outputs, their tangents)."""
@@ -169,25 +161,17 @@ class JaxJvp(NamedTuple):
             outs, out_tangents = jax.jvp(lambda *xs: list(function(*xs)), values[:n], tuple(given))
             return [*outs, *[t for t in out_tangents if t.dtype != float0]]
 
-        found = _run(pushed, self.eqn, [*primals, *moving])
+        found = self.run(pushed, [*primals, *moving])
         count = len(self.out_avals)
         rest = iter(found[count:])
         out_tangents = [tangent_aval(a) for a in self.out_avals]
         return found[:count], [Zero(a) if a.dtype == float0 else next(rest) for a in out_tangents]
 
 
-class JaxVjp(NamedTuple):
+class JaxVjp(_JaxRule):
     """The rule of a `jax.custom_vjp` function: what `jax.vjp` makes of its equation. The residuals are the operands."""
 
-    eqn: object
-    in_avals: tuple
-    primal: Jaxpr
-    primal_consts: tuple
-
-    @property
-    def out_avals(self):
-        """Types of the outputs."""
-        return self.primal.out_avals
+    __slots__ = ()
 
     def forward(self, consts, primals):
         """(rule consts, primals) -> (outputs, residuals, context)."""
@@ -207,18 +191,12 @@ class JaxVjp(NamedTuple):
             found = back([np.zeros(x.shape, float0) if _is_float0(ct) else next(rest) for x, ct in zip(outs, cts, strict=True)])
             return [ct for ct in found if ct.dtype != float0]
 
-        rest = iter(_run(pulled, self.eqn, [*residuals, *given]))
+        rest = iter(self.run(pulled, [*residuals, *given]))
         return [Zero(a) if a.dtype == float0 else next(rest) for a in map(tangent_aval, self.in_avals)]
 
 
 def _is_float0(t) -> bool:
     return type(t) is Zero and t.aval.dtype == float0
-
-
-def _run(function, eqn, values) -> list:
-    """A function of JAX on values of ours, in the current trace; 64-bit types are there if the equation has them."""
-    x64 = holds_64_bit(opened(jaxpr_of(eqn.params))[0])
-    return evaluate(*record(function, list(map(aval_of, values)), x64), values)
 
 
 # ---- control flow ----------------------------------------------------------------------------------------------------

@@ -222,8 +222,8 @@ def _function_text(visibility, name, jaxpr, inputs, attributes, lines, results) 
     )
     types = ", ".join(tensor_type(v.aval) for v in jaxpr.outs)
     end = f"return {', '.join(results)} : {types}" if results else "return"
-    body = "\n".join([*lines, end])
-    return f"func.func {visibility} @{name}({arguments}) -> ({types}) {{\n{body}\n}}"
+    body = "\n    ".join([*lines, end])
+    return f"  func.func {visibility} @{name}({arguments}) -> ({types}) {{\n    {body}\n  }}"
 
 
 def _no_lowering(eqn: Eqn) -> MissingRuleError:

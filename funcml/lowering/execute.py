@@ -39,7 +39,7 @@ class Program:
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
 
-    __slots__ = ("device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "_run")
+    __slots__ = ("device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "single", "_run")
 
     def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
         jaxpr = dce(jaxpr)
@@ -58,6 +58,7 @@ class Program:
                 self.plan.append(("output", computed.setdefault(atom, len(computed))))
         self.computed = [v.aval for v in computed]
         self.indirect = len(self.kept) != len(jaxpr.invars) or [k for k, _ in self.plan] != ["output"] * len(computed)
+        self.single = not self.indirect and len(computed) == 1
         self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text = to_stablehlo(core, name, self.donated, device.platform)
@@ -80,6 +81,13 @@ class Program:
             return wrap_all(self._run([a._buffer for a in arrays]), self.computed)
         outs = wrap_all(self._run([arrays[i]._buffer for i in self.kept]), self.computed)
         return [self._output(kind, value, arrays, outs) for kind, value in self.plan]
+
+    def run_single(self, arrays: Sequence[DeviceArray]) -> DeviceArray:
+        """The output of a `single` program: it has one, and uses all of its inputs."""
+        array = _new_array(DeviceArray)
+        (array._buffer,) = self._run([a._buffer for a in arrays])
+        (array.aval,) = self.computed
+        return array
 
     def _output(self, kind, value, arrays, outs):
         if kind == "output":
@@ -211,12 +219,14 @@ def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     arrays = [x if type(x) is DeviceArray else _operand(x) for x in operands]
     key = (primitive, *[a.aval for a in arrays], *params.items())
     program = _one_equation.get(key)
-    if program is None or _device_count() > 1:
+    if program is None:  # with several devices always, since keys then name one
         arrays, device = placed(arrays)
         key = (*key, device) if _device_count() > 1 else key
         program = _one_equation.get(key)
         if program is None:
             program = _one_equation[key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
+    if program.single and not primitive.multiple_results:
+        return program.run_single(arrays)
     outs = program.run(arrays)
     return outs if primitive.multiple_results else outs[0]
 
@@ -239,15 +249,19 @@ def _compile_equation(primitive, avals: list[ShapedArray], params: dict, device)
 
 
 class _Fused:
-    """A compiled call of a fused function: the program, the values it closes over, and how to rebuild its result."""
+    """A compiled call of a fused function: the program, the values it closes over, and how to rebuild its result.
 
-    __slots__ = ("program", "captured", "treedef", "single")
+    `single` says that the result is one array; `direct` that it is computed from the operands alone.
+    """
+
+    __slots__ = ("program", "captured", "treedef", "single", "direct")
 
     def __init__(self, program, captured, treedef, single):
         self.program = program
         self.captured = captured
         self.treedef = treedef
         self.single = single
+        self.direct = single and program.single and not captured
 
 
 def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
@@ -267,33 +281,37 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if frames.frames or config.disable_jit:
+        if frames.frames:
             return public(*args, **kwargs)
-        key: list = [config.trace_key()]
+        key: list = [config._trace_key]
         operands: list = []
         try:
             for i, x in enumerate(args):
                 if type(x) is DeviceArray:
                     key.append(x.aval)
                     operands.append(x)
+                elif i in static_at:
+                    key.append((type(x), x))
                 else:
-                    _sort_argument(x, i in static_at, key, operands)
+                    _sort_argument(x, False, key, operands)
             for name, x in kwargs.items():
                 key.append(name)
                 _sort_argument(x, name in static_names, key, operands)
             cache_key = tuple(key)
             found = cache.get(cache_key)
-        except _Unfusable:
+        except (_Unfusable, TypeError):
             return public(*args, **kwargs)
-        except TypeError:
-            return public(*args, **kwargs)
-        if found is None or _device_count() > 1:
+        if found is None:  # with several devices always, since keys then name one
+            if config.disable_jit:
+                return public(*args, **kwargs)
             operands, device = placed(operands)
             cache_key = (*cache_key, device) if _device_count() > 1 else cache_key
             found = cache.get(cache_key)
             if found is None:
                 found = _fuse(public, args, kwargs, operands, static_at, static_names, device)
                 cache[cache_key] = found
+        if found.direct:
+            return found.program.run_single(operands)
         outs = found.program.run([*found.captured, *operands] if found.captured else operands)
         return outs[0] if found.single else tree.unflatten(found.treedef, outs)
 

@@ -214,18 +214,12 @@ def test_relu_has_the_derivative_of_jax_at_zero():
 
 
 def test_equal_functions_share_one_program():
-    def make():
-        return from_jax(lambda x: jax.nn.relu(x) * 2)
-
-    first, second = fm.make_jaxpr(make())(V), fm.make_jaxpr(make())(V)
-    assert str(first) == str(second)
-
     def program(f):
         f(fm.device_put(V))
         (bridge,) = f._bridges.values()
         return bridge.program
 
-    assert program(make()) is program(make())
+    assert program(from_jax(lambda x: jnp.sin(x) * 2)) is program(from_jax(lambda x: jnp.sin(x) * 2))
 
 
 # ---- control flow ----------------------------------------------------------------------------------------------------
