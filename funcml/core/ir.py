@@ -11,6 +11,7 @@ executables are remembered on that object (`Jaxpr.memo`).
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from funcml.core.avals import ShapedArray, dtype_text
 from funcml.core.errors import MissingRuleError
 from funcml.core.source import Source, describe
 
-__all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "show"]
+__all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "new_eqn", "show"]
 
 
 class Var:
@@ -65,6 +66,10 @@ class Eqn(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Eqn({self.primitive.name} {self.invars} -> {self.outvars})"
+
+
+#: an `Eqn` of a tuple of its five fields, in half the time of `Eqn(...)`: for where most equations are made
+new_eqn = functools.partial(tuple.__new__, Eqn)
 
 
 class Jaxpr:

@@ -30,7 +30,7 @@ from funcml.core.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, new_eqn
 from funcml.core.linear import UndefinedPrimal
 from funcml.core.values import Array
 
@@ -65,6 +65,8 @@ _SCALAR_AVALS = {
     wide: {t: shaped((), np.dtype(name), t is not bool) for t, name in table.items()}
     for wide, table in ((False, _32_BIT), (True, _64_BIT))
 }
+
+_NUMPY_AVALS = {dtype.type: shaped((), dtype) for dtype in map(np.dtype, np.typecodes["AllInteger"] + "?efdFD")}
 
 
 def scalar_aval(python_type: type) -> ShapedArray:
@@ -167,6 +169,8 @@ class Frame:
             return self._capture(x, x, x.aval)
         if kind is float or kind is int or kind is bool or kind is complex:
             return Literal(x, _SCALAR_AVALS[config.enable_x64][kind])
+        if kind in _NUMPY_AVALS:
+            return Literal(x, _NUMPY_AVALS[kind])
         if kind is Literal:
             return x
         if isinstance(x, Array):
@@ -200,7 +204,7 @@ class Frame:
     def record(self, primitive: Primitive, invars, params: dict, out_avals, at) -> list[Tracer]:
         """Appends an equation whose result types are known."""
         outvars = tuple([Var(a) for a in out_avals])
-        self.eqns.append(Eqn(primitive, tuple(invars), outvars, params, at))
+        self.eqns.append(new_eqn((primitive, tuple(invars), outvars, params, at)))
         return [Tracer(self, v, v.aval) for v in outvars]
 
     def close(self, outs) -> tuple[Jaxpr, list]:
@@ -260,7 +264,7 @@ def bind(primitive: Primitive, operands: Sequence, params: dict = _NO_PARAMS):
     if primitive.multiple_results:
         return frame.record(primitive, invars, params, found, stamp)
     var = Var(found)
-    frame.eqns.append(Eqn(primitive, tuple(invars), (var,), params, stamp))
+    frame.eqns.append(new_eqn((primitive, tuple(invars), (var,), params, stamp)))
     return Tracer(frame, var, found)
 
 
@@ -315,7 +319,7 @@ def _inline(frame: Frame, jaxpr: Jaxpr, given: dict[Var, object]) -> list:
         if copy_all or not renamed.keys().isdisjoint(eqn.invars):
             primitive, invars, outvars, params, made_at = eqn
             invars, outvars = tuple([name(a, a) for a in invars]), tuple([name(v, v) for v in outvars])
-            eqn = Eqn(primitive, invars, outvars, params, stamp or made_at)
+            eqn = new_eqn((primitive, invars, outvars, params, stamp or made_at))
         frame.eqns.append(eqn)
     return [
         given[a] if a in given else Tracer(frame, name(a, a), a.aval) if type(a) is Var else a for a in jaxpr.outs

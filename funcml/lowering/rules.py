@@ -1,10 +1,20 @@
 """All lowering rules: importing this module registers them."""
 
-import importlib
-import pkgutil
-
-import funcml.lowering as _package
-
-for _module in pkgutil.iter_modules(_package.__path__):
-    if _module.name.startswith("rules_"):
-        importlib.import_module(f"funcml.lowering.{_module.name}")
+from funcml.lowering import (  # noqa: F401
+    rules_axes,
+    rules_bits,
+    rules_call,
+    rules_contraction,
+    rules_elementwise,
+    rules_gather_scatter,
+    rules_identities,
+    rules_indexing,
+    rules_powers,
+    rules_random_bits,
+    rules_reductions,
+    rules_scatter_apply,
+    rules_shaping,
+    rules_sorting,
+    rules_special,
+    rules_transcendental,
+)

@@ -101,6 +101,8 @@ def _ldexp_of(x, n):
         raise TypeError(f"ldexp expects integers as x2, got {aval_of(n)}")
     x = to_inexact("ldexp", x)
     dtype = _dtype(x)
+    if _is_complex(x):
+        raise TypeError(f"ldexp expects real numbers as x1, got {aval_of(x)}")
     shape = broadcast_shapes(aval_of(x).shape, aval_of(n).shape)
     x, n = spread(_wide(as_array(x)), shape), spread(as_array(n), shape)
     return ew.convert(_ldexp(x, ew.convert(n, _INTEGER_OF_WIDTH[dtypes.bit_width(_dtype(x))])), dtype)

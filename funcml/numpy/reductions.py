@@ -223,6 +223,9 @@ def argmin(a, axis=None, out=None, keepdims=None):
 def _arg(a, name, axis, keepdims, index_dtype):
     a = as_array(a)
     find = red.argmax if name == "argmax" else red.argmin
+    if dtypes.is_complex(a.dtype):
+        extreme = _extreme(a, None, None, name[3:], axis, True)
+        a, find = ew.or_(ew.eq(a, spread(extreme, a.shape)), ew.ne(a, a)), red.argmax
     if axis is None:
         out = find(ax.reshape(a, (a.size,)), 0, index_dtype)
         return ax.reshape(out, (1,) * a.ndim) if keepdims else out

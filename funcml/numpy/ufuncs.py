@@ -344,7 +344,7 @@ def modf(x, /, out=None):
 
 @fused
 def _modf(x):
-    x = to_inexact("modf", x)
+    x = to_inexact("modf", as_array(x))
     whole = _truncate(x)
     infinite = ew.eq(ew.abs(x), math.inf)
     return ew.select(infinite, fill(x, 0), ew.sub(x, whole)), whole

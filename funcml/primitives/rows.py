@@ -140,10 +140,11 @@ def is_constant(x) -> bool:
 
 
 def _match_scalars(operands):
-    dtype = next((aval_of(x).dtype for x in operands if type(x) not in PYTHON_SCALARS), None)
-    if dtype is None:
-        return operands
-    return [dtype.type(x) if type(x) in PYTHON_SCALARS else x for x in operands]
+    for x in operands:
+        if type(x) not in PYTHON_SCALARS:
+            to = aval_of(x).dtype.type
+            return [to(y) if type(y) in PYTHON_SCALARS else y for y in operands]
+    return operands
 
 
 def list_of(avals) -> str:

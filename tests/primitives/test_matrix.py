@@ -78,3 +78,11 @@ def test_an_elementwise_row_with_a_tangent_takes_floats():
     for p in primitives().values():
         if isinstance(p, Elementwise):
             assert len(p.tangents) == len(p.transposes) == p.arity
+
+
+def test_every_file_of_rules_is_imported():
+    import funcml.lowering
+    from funcml.lowering import rules
+
+    files = {m.name for m in pkgutil.iter_modules(funcml.lowering.__path__) if m.name.startswith("rules_")}
+    assert files <= set(vars(rules))
