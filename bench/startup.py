@@ -31,7 +31,8 @@ def rows(quick: bool = False) -> Iterator[Row]:
 
 def _imports(rounds: int) -> Iterator[Row]:
     commands = {name: [sys.executable, "-c", _IMPORT.format(name)] for name in ("funcml", "jax")}
-    found = {name: _sample(seconds) for name, seconds in in_processes(commands, rounds, dict(os.environ)).items()}
+    in_processes(commands, 1, _environment())
+    found = {name: _sample(seconds) for name, seconds in in_processes(commands, rounds, _environment()).items()}
     yield Row("import", "import funcml", found["funcml"], "a budget of 0.3 s", Sample(0.3, 1), goal=1.0)
     yield Row("import", "import funcml", found["funcml"], "import jax", found["jax"])
 
@@ -50,7 +51,7 @@ def _first_calls(rounds: int) -> Iterator[Row]:
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             for found in (cold, warm):
-                for name, printed in in_processes(commands, 1, _environment(folder)).items():
+                for name, printed in in_processes(commands, 1, _with_caches(folder)).items():
                     found[name] += printed
     for stage in (*STAGES, "whole"):
         ours = {name: _sample([p[stage] for p in found["funcml"]]) for name, found in (("cold", cold), ("warm", warm))}
@@ -61,9 +62,14 @@ def _first_calls(rounds: int) -> Iterator[Row]:
             yield Row("first call in a process", "compile, warm cache", ours["warm"], "cold cache", ours["cold"], goal=10.0)
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _environment() -> dict[str, str]:
+    """This process's environment, with bytecode kept as it is on a machine where nobody forbade it."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def _with_caches(folder: str) -> dict[str, str]:
     return {
-        **os.environ,
+        **_environment(),
         "FUNCML_DISK_CACHE_DIR": os.path.join(folder, "funcml"),
         "JAX_COMPILATION_CACHE_DIR": os.path.join(folder, "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -3,7 +3,7 @@
 A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
 """
 
-from funcml import dtypes, lax, numpy, random, tree, tree_util
+from funcml import dtypes, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
 from funcml.compilation import ShapeDtypeStruct, jit
 from funcml.core.config import config
 from funcml.core.values import Array

@@ -152,16 +152,21 @@ def _show_params(params: dict, indent: str, sources: bool) -> tuple[str, list[st
             blocks.append(f"{indent}  {name}={show(value, indent + '  ', sources)}")
         elif value is not None:
             shown = _show_param(value)
-            inline.append(shown if hasattr(value, "_fields") else f"{name}={shown}")
+            inline.append(shown if _is_record(value) else f"{name}={shown}")
     return (f"[{' '.join(inline)}]" if inline else ""), blocks
+
+
+def _is_record(value) -> bool:
+    """Whether `value` is a named tuple that is shown field by field: it has no text of its own."""
+    return hasattr(value, "_fields") and type(value).__str__ is object.__str__
 
 
 def _show_param(value) -> str:
     if isinstance(value, np.dtype):
         return dtype_text(value)
-    if hasattr(value, "_fields"):
+    if _is_record(value):
         return " ".join(f"{k}={_show_param(v)}" for k, v in zip(value._fields, value, strict=True) if v != ())
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return f"({','.join(map(_show_param, value))})"
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from funcml import dtypes
 from funcml.core.errors import MissingRuleError
 from funcml.core.tracing import aval_of
 from funcml.interop.jaxprs import aval_from_jax, dtype_from_jax, where

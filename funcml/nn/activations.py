@@ -29,19 +29,30 @@ __all__ = [
 ]
 
 
+def _program(function: Callable | None = None, *, static: tuple[str, ...] = ()) -> Callable:
+    """`fused`, with the first argument checked before it is traced."""
+    if function is None:
+        return functools.partial(_program, static=static)
+    program, name = fused(function, static=static), function.__name__
+
+    @functools.wraps(function)
+    def public(x, *more, **named):
+        return program(operand(name, x), *more, **named)
+
+    return public
+
+
 def _of_floats(kernel: Callable) -> Callable:
     """A public function whose array arguments arrive in `kernel` as floats of one dtype and shape."""
-    name, several = kernel.__name__, len(inspect.signature(kernel).parameters) > 1
+    name, signature = kernel.__name__, inspect.signature(kernel)
 
     @functools.wraps(kernel)
-    def whole(x, *more, **named):
-        if not several:
-            return kernel(as_array(to_inexact(name, x)))
-        parameters = inspect.signature(kernel).bind(x, *more, **named)
-        parameters.apply_defaults()
-        return kernel(*promote(name, *parameters.args, inexact=True, full=True))
+    def whole(*given, **named):
+        arguments = signature.bind(*given, **named)
+        arguments.apply_defaults()
+        return kernel(*map(as_array, promote(name, *arguments.args, inexact=True, full=True)))
 
-    return fused(whole)
+    return _program(whole)
 
 
 def _choose(condition, x, y):
@@ -58,7 +69,7 @@ def identity(x) -> Array:
     return as_array(operand("identity", x))
 
 
-@fused
+@_program
 def relu(x) -> Array:
     """max(x, 0), with derivative 0 at 0.
 
@@ -66,7 +77,7 @@ def relu(x) -> Array:
     >>> relu(np.float32([-1, 0, 2]))
     Array([0., 0., 2.], dtype=float32)
     """
-    x = as_array(operand("relu", x))
+    x = as_array(x)
     return _choose(ew.le(x, 0), 0, x)
 
 
@@ -212,7 +223,7 @@ def log1mexp(x) -> Array:
 _TANH_IS_ONE = 20.0
 
 
-@fused(static=("approximate",))
+@_program(static=("approximate",))
 def gelu(x, approximate: bool = True) -> Array:
     """x P(x), P the normal distribution function; approximately x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 
@@ -242,7 +253,7 @@ def squareplus(x, b=4.0) -> Array:
     return ew.select(negative, ew.div(b, _choose(negative, divisor, 1)), ew.div(ew.add(x, root), 2.0))
 
 
-@fused(static=("axis",))
+@_program(static=("axis",))
 def glu(x, axis: int = -1) -> Array:
     """First half times sigmoid of second half of `x` along `axis`; ValueError for an odd length."""
     x = as_array(to_inexact("glu", x))

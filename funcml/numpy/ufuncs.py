@@ -122,7 +122,7 @@ sign = unary("sign", ew.sign, "-1, 0 or 1; x / |x| for complex numbers.")
 
 
 def _integers(x):
-    return ew.convert(x, dtypes.default_int()) if dtypes.is_bool(_dtype(x)) else x
+    return ew.convert(x, dtypes.int32) if dtypes.is_bool(_dtype(x)) else x
 
 
 # ---- powers and roots --------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ Classes, states and types are optax's own, so that states are known to every lib
 What is built with the plain package optax is made to work by `funcml.interop.from_jax(tx.update)`. The plain
 `optax.apply_updates` gives arrays of JAX, and only outside a trace: use that of this module.
 
-Callables that optax calls on arrays (schedules, masks, `value_fn`) are run by JAX: they are written with Python's operators or with
-jax.numpy. Loops whose length is not known before they run, as those of the line searches, raise `UntranslatedPrimitiveError`.
+Callables that optax calls on arrays (schedules, masks, `obj_fn`) are run by JAX: they are written with Python's operators or
+jax.numpy. `lax.cond` in optax becomes a selection between its branches. Loops whose length is not known before they run, as
+those of the line searches, raise `UntranslatedPrimitiveError`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Where nothing is said the tolerance is 2e-6, relative to the size of each elemen
 """
 
 import inspect
+import sys
 import types
 import warnings
 
@@ -19,12 +20,14 @@ from funcml import random
 from funcml.interop import UntranslatedPrimitiveError, from_jax
 from tests.interop import optax_cases as cases
 
-pytestmark = pytest.mark.filterwarnings("ignore:Specifying a key will be required")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Specifying a key will be required"),
+    pytest.mark.filterwarnings("ignore:The function .* is deprecated:DeprecationWarning"),
+]
 
 #: run by default; the others are run by the exhaustive sweep
 USUAL = (
-    "adam adamw sgd lion lamb adafactor rmsprop novograd noisy_sgd contrib.muon contrib.schedule_free_adamw chain inject_hyperparams "
-    "MultiSteps partition apply_if_finite masked"
+    "adamw sgd lion lamb adafactor novograd noisy_sgd contrib.muon chain inject_hyperparams MultiSteps partition apply_if_finite"
 ).split()
 TRANSFORMATIONS = {**cases.OPTIMIZERS, **cases.TRANSFORMATIONS}
 
@@ -163,22 +166,33 @@ def test_function_eagerly(name):
         np.testing.assert_allclose(np.float64(x), np.float64(y), 2e-6, 2e-6)
 
 
-def test_derivatives_of_every_loss():
-    floats = {k: v for k, v in cases.ARRAYS.items() if getattr(v, "dtype", None) == np.float32}
+FLOATS = {k: v for k, v in cases.ARRAYS.items() if getattr(v, "dtype", None) == np.float32}
+LOSSES = {name: row for name, row in cases.LOSSES.items() if name != "ntxent"}  # its derivative is nan in optax too
 
-    def gradients(o, grad, total):
-        def f(a):
-            return {
-                name: grad(lambda x, row=row: total(row(o, {**cases.ARRAYS, **x})))(a)
-                for name, row in cases.LOSSES.items()
-                if name != "ntxent"  # nan in optax too
-            }
 
-        return f
+def weighted_losses(o, total, rows):
+    """The losses in one number, each with a weight of its own."""
 
-    want = jax.jit(gradients(optax, jax.grad, jnp.sum))(floats)
-    got = fm.jit(gradients(fo, fm.grad, from_jax(jnp.sum)))(on_device(floats))
-    agree(got, want, rtol=2e-5, atol=2e-5)
+    def f(x):
+        found = [total(row(o, {**cases.ARRAYS, **x})) for row in rows.values()]
+        return total(o.tree.mul(found, list(np.linspace(1, 2, len(found), dtype=np.float32))))
+
+    return f
+
+
+def check_derivatives(rows):
+    want = jax.jit(jax.grad(weighted_losses(optax, optax.tree.sum, rows)))(FLOATS)
+    agree(fm.jit(fm.grad(weighted_losses(fo, fo.tree.sum, rows)))(on_device(FLOATS)), want, rtol=2e-5, atol=2e-5)
+
+
+def test_derivatives_of_all_losses():
+    check_derivatives(LOSSES)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_derivative_of_each_loss(name):
+    check_derivatives({name: LOSSES[name]})
 
 
 def test_results_that_are_no_arrays():
@@ -219,12 +233,12 @@ G = cases.gradients(cases.PARAMS, 3)
 
 
 def unrolled(o, make, norm):
-    """The size of the parameters after three steps, as a function of a number and the first parameters."""
+    """The size of the parameters after two steps, as a function of a number and the first parameters."""
 
     def f(lr, params):
         tx = make(o, lr)
         state = tx.init(params)
-        for g in G:
+        for g in G[:2]:
             updates, state = tx.update(o.tree.add(g, params), state, params)
             params = o.apply_updates(params, updates)
         return norm(params)
@@ -243,7 +257,9 @@ BUILDERS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(BUILDERS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in ("chain", "novograd") else pytest.mark.exhaustive) for n in sorted(BUILDERS)]
+)
 def test_derivatives_through_steps(name):
     ours = unrolled(fo, BUILDERS[name], fo.global_norm)
     theirs = unrolled(optax, BUILDERS[name], optax.global_norm)
@@ -324,16 +340,14 @@ def test_states_of_lower_precision_and_in_64_bits():
 
 def test_second_call_records_nothing(monkeypatch):
     calls = []
-    tx = fo.chain(fo.clip(1.0), fo.adamw(fo.linear_schedule(0.1, 0.01, 10)))
+    tx = fo.chain(fo.clip(1.0), fo.sgd(fo.linear_schedule(0.1, 0.01, 10)))
     params = on_device(cases.PARAMS)
     state = tx.init(params)
     _, state = tx.update(params, state, params)
-    from funcml.interop import from_jax as module
-
-    monkeypatch.setattr(inspect.getmodule(module), "record", lambda *a: calls.append(a))
+    monkeypatch.setattr(sys.modules["funcml.interop.from_jax"], "record", lambda *a: calls.append(a))
     for _ in range(3):
         _, state = tx.update(params, state, params)
-    assert calls == [] and int(fo.tree.get(state, "count", filtering=lambda path, _: "Schedule" in str(path))) == 4
+    assert calls == [] and int(state[1][1].count) == 4
 
 
 def test_hyperparameters_in_the_state_may_be_set():

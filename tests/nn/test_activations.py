@@ -72,13 +72,23 @@ def test_glu():
 
 
 def test_derivatives():
-    x = np.array([-2.7, -1.3, -0.4, 0.3, 1.9, 3.7])
+    x = np.array([-2.7, -0.4, 0.3, 3.7])
 
-    def everything(x, alpha):
-        several = [getattr(nn, name)(x) for name in (*NAMES, "squareplus")]
-        return [*several, nn.gelu(x, False), nn.glu(x), nn.elu(x, alpha), nn.celu(x, alpha), nn.log1mexp(abs(x))]
+    def smooth(x, alpha):
+        several = [getattr(nn, name)(x) for name in ("selu", "mish", "log_sigmoid", "soft_sign", "squareplus")]
+        return [*several, nn.gelu(x), nn.gelu(x, False), nn.glu(x), nn.elu(x, alpha), nn.log1mexp(abs(x))]
 
-    check_products(everything, x, np.float64(1.7))
+    check_products(smooth, x, np.float64(1.7), products=("jit", "jvp", "vjp", "order2"))
+
+
+def test_derivatives_of_what_has_kinks():
+    x = np.array([-5.5, -2.7, -0.4, 0.3, 1.9, 7.1])
+
+    def pieces(x):
+        names = ("relu", "relu6", "leaky_relu", "hard_tanh", "hard_silu", "sparse_plus", "sparse_sigmoid", "celu")
+        return [getattr(nn, name)(x) for name in names]
+
+    check_products(pieces, x, products=("jvp", "vjp", "vmap"))
 
 
 def test_gradients_stay_finite_far_out():

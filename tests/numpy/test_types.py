@@ -41,6 +41,8 @@ def cases():
 def differs_on_purpose(name, args, wide) -> bool:
     if not wide and "uint32" in args and {"int8", "int32"} & set(args):
         return True  # they promote to int64, which JAX narrows
+    if wide and name in ("rint", "angle") and not isinstance(args[0], float) and "float" not in str(args[0]):
+        return True  # where JAX takes float64 for integers, and float32 in all of its other functions
     is_complex = "complex64" in args or 1 + 2j in args
     return (name == "arctan2" and is_complex) or (name == "round" and set(args) <= {"bool", True})  # JAX: yes, no; NumPy: no, yes
 

@@ -1,0 +1,189 @@
+"""Keys: JAX's words for the same seed, and key arrays as ordinary values of every transform."""
+
+import copy
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+import funcml as fm
+from funcml import dtypes, random
+from funcml.primitives import axes, elementwise, gather_scatter, identities, indexing, shaping, sorting
+from funcml.primitives.random_bits import random_unwrap, random_wrap, threefry2x32
+
+KEY, JAX_KEY = random.key(7), jax.random.key(7)
+
+
+def words(keys):
+    return np.asarray(random.key_data(keys))
+
+
+# ---- against JAX -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 42, -1, 2**31 - 1, -(2**31), 2**31, 2**32 - 1, np.int32(-7), np.uint8(200), True])
+def test_seeds(seed):
+    np.testing.assert_array_equal(random.PRNGKey(seed), jax.random.PRNGKey(seed))
+    np.testing.assert_array_equal(words(random.key(seed)), jax.random.PRNGKey(seed))
+
+
+@pytest.mark.parametrize("seed", [np.int64(-1), 2**40 + 3, -(2**40), 2**63 - 1])
+def test_seeds_of_64_bits_count_whole(seed):
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(random.PRNGKey(seed), jax.random.PRNGKey(seed))
+
+
+def test_split_and_fold_in():
+    for shape in (2, 3, (2, 3), (), 0, (4, 0)):
+        want = jax.random.key_data(jax.random.split(JAX_KEY, shape))
+        np.testing.assert_array_equal(words(random.split(KEY, shape)), want)
+    raw = random.split(random.PRNGKey(7), 3)
+    assert raw.dtype == np.uint32
+    np.testing.assert_array_equal(raw, jax.random.split(jax.random.PRNGKey(7), 3))
+    for data in (0, 1, 2**32 - 1, np.int32(-5)):
+        want = jax.random.key_data(jax.random.fold_in(JAX_KEY, np.asarray(data).astype(np.uint32)))
+        np.testing.assert_array_equal(words(random.fold_in(KEY, data)), want)
+
+
+def test_the_cipher_on_published_vectors():
+    # Random123, kat_vectors: threefry2x32 with 20 rounds
+    ones = 0xFFFFFFFF
+    counters, keys, want = [
+        np.array(v, np.uint32).T
+        for v in (
+            [(0, 0), (ones, ones), (0x243F6A88, 0x85A308D3)],
+            [(0, 0), (ones, ones), (0x13198A2E, 0x03707344)],
+            [(0x6B200159, 0x99BA4EFE), (0x1CB996FC, 0xBB002BE7), (0xC4923A9C, 0x483DF7A0)],
+        )
+    ]
+    np.testing.assert_array_equal(threefry2x32(*keys, *counters), want)
+
+
+# ---- as values -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_key_is():
+    keys = random.split(KEY, (2, 3))
+    assert keys.shape == (2, 3) and keys.dtype is dtypes.KeyDtype() and str(keys.aval) == "key<fry>[2,3]"
+    first, second = random.split(KEY)
+    np.testing.assert_array_equal(np.stack([words(first), words(second)]), words(random.split(KEY)))
+    for other in (pickle.loads(pickle.dumps(keys)), copy.deepcopy(keys), random.clone(keys), fm.device_put(keys)):
+        np.testing.assert_array_equal(words(other), words(keys))
+    np.testing.assert_array_equal(words(random.wrap_key_data(random.key_data(keys))), words(keys))
+    assert random.key_impl(keys) == random.key_impl(random.PRNGKey(0)) == "threefry2x32"
+
+
+MASK = np.array([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]], bool)
+ROWS = gather_scatter.GatherDimensionNumbers((1,), (0,), (0,))
+AT_2 = np.array([[2]], np.int32)
+ON_KEYS = {
+    "reshape": (lambda k: axes.reshape(k, (4, 3)), lambda w: w.reshape(4, 3, 2)),
+    "transpose": (lambda k: axes.transpose(k, (1, 0)), lambda w: w.transpose(1, 0, 2)),
+    "broadcast": (lambda k: axes.broadcast_in_dim(k, (2, 3, 4), (1, 2)), lambda w: np.stack([w, w])),
+    "slice": (lambda k: shaping.slice_(k, (1, 0), (3, 4), (1, 2)), lambda w: w[1:3, ::2]),
+    "rev": (lambda k: shaping.rev(k, (0,)), lambda w: w[::-1]),
+    "concatenate": (lambda k: shaping.concatenate([k, k], 1), lambda w: np.concatenate([w, w], 1)),
+    "split": (lambda k: shaping.split(k, (1, 2))[1], lambda w: w[1:]),
+    "select": (
+        lambda k: elementwise.select(MASK, k, shaping.rev(k, (1,))),
+        lambda w: np.where(MASK[..., None], w, w[:, ::-1]),
+    ),
+    "dynamic_slice": (
+        lambda k: indexing.dynamic_slice(k, (np.int32(1), np.int32(1)), (2, 2)),
+        lambda w: w[1:3, 1:3],
+    ),
+    "gather": (lambda k: gather_scatter.gather(k, np.array([[2], [0]], np.int32), ROWS, (1, 4)), lambda w: w[[2, 0]]),
+    "scatter": (
+        lambda k: gather_scatter.scatter(
+            k, AT_2, shaping.slice_(k, (0, 0), (1, 4)), gather_scatter.ScatterDimensionNumbers(*ROWS)
+        ),
+        lambda w: w[[0, 1, 0]],
+    ),
+    "sort": (
+        lambda k: sorting.sort((np.array([[3, 1, 2, 0]] * 3), k), 1)[1],
+        lambda w: w[:, [3, 1, 2, 0]],
+    ),
+    "copy": (identities.copy, lambda w: w),
+    "barrier": (lambda k: identities.optimization_barrier([k])[0], lambda w: w),
+    "unwrap and wrap": (lambda k: random_wrap(random_unwrap(k)), lambda w: w),
+}
+
+
+def test_moving_keys_about():
+    keys = random.split(KEY, (5, 3, 4))
+    bits = words(keys)
+
+    def moved(keys):
+        one, batch = axes.reshape(shaping.slice_in_dim(keys, 0, 1), (3, 4)), axes.moveaxis(keys, 0, 1)
+        functions = {name: move for name, (move, _) in ON_KEYS.items()}
+        plain = {name: move(one) for name, move in functions.items()}
+        mapped = {name: fm.vmap(move, in_axes=1)(batch) for name, move in functions.items()}
+        return fm.tree.map(random.key_data, (plain, mapped))
+
+    plain, mapped = fm.jit(moved)(keys)
+    for name, (_, want) in ON_KEYS.items():
+        np.testing.assert_array_equal(plain[name], want(bits[0]), name)
+        np.testing.assert_array_equal(mapped[name], np.stack([want(w) for w in bits]), name)
+
+
+def test_keys_under_derivatives():
+    def f(x, key):
+        first, second = random.split(key)
+        return x * random.normal(first, (3,)).sum(), second
+
+    (value, left), (slope, none) = fm.jvp(lambda x: f(x, KEY), (2.0,), (1.0,))
+    assert none.dtype == dtypes.float0 and left.dtype is KEY.dtype
+    np.testing.assert_allclose(slope, value / 2, rtol=1e-6)
+    np.testing.assert_allclose(fm.grad(f, has_aux=True)(2.0, KEY)[0], slope, rtol=1e-6)
+    np.testing.assert_allclose(fm.grad(fm.checkpoint(lambda x, key: f(x, key)[0]))(2.0, KEY), slope, rtol=1e-6)
+
+
+def test_seeds_and_keys_under_vmap():
+    seeds = np.arange(4)
+    np.testing.assert_array_equal(words(fm.vmap(random.key)(seeds)), np.stack([words(random.key(s)) for s in range(4)]))
+    keys = random.split(KEY, 4)
+    for f in (random.split, lambda k: random.fold_in(k, 3)):
+        np.testing.assert_array_equal(words(fm.vmap(f)(keys)), np.stack([words(f(k)) for k in keys]))
+    folded = fm.vmap(random.fold_in, (None, 0))(KEY, seeds)
+    np.testing.assert_array_equal(words(folded), np.stack([words(random.fold_in(KEY, int(s))) for s in seeds]))
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad, came", [
+    (np.zeros(3, np.float32), r"f32\[3\]"), (np.zeros(2, np.int32), r"i32\[2\]"), (0, "0 of type int"),
+    ("k", "'k' of type str"), (None, "None of type NoneType"), (np.zeros(4, np.uint32), r"u32\[4\]"),
+])
+def test_no_key(bad, came):
+    expected = r"expected a key \(`random.key\(0\)`\) or u32\[2\], got " + came
+    for f in (lambda k: random.normal(k), random.split, random.key_data, lambda k: random.randint(k, (), 0, 2)):
+        with pytest.raises(TypeError, match=expected):
+            f(bad)
+
+
+def test_several_keys_where_one_is_expected():
+    with pytest.raises(ValueError, match=r"uniform: expected one key, got an array of keys key<fry>\[3\]; use `vmap`"):
+        random.uniform(random.split(KEY, 3))
+    with pytest.raises(ValueError, match=r"split: expected one key, got an array of keys u32\[3,2\]"):
+        random.split(random.split(random.PRNGKey(0), 3))
+
+
+def test_other_bad_arguments():
+    with pytest.raises(TypeError, match=r"key: expected an integer seed without axes, got f32\[\]"):
+        random.key(np.float32(1))
+    with pytest.raises(TypeError, match=r"i64\[2\]; use `vmap` for a batch of seeds"):
+        random.key(np.arange(2))
+    with pytest.raises(ValueError, match="key: expected the implementation 'threefry2x32', got 'rbg'"):
+        random.key(0, impl="rbg")
+    with pytest.raises(OverflowError, match="-1"):
+        random.fold_in(KEY, -1)
+    with pytest.raises(TypeError, match=r"fold_in: expected an integer without axes as data, got f32\[\]"):
+        random.fold_in(KEY, np.float32(1))
+    with pytest.raises(TypeError, match=r"wrap_key_data: expected the words of keys, u32\[..., 2\], got u32\[3\]"):
+        random.wrap_key_data(np.zeros(3, np.uint32))
+    with pytest.raises(ValueError, match="split: lengths must not be negative"):
+        random.split(KEY, -1)
+    with pytest.raises(TypeError, match=r"grad of .* needs float .*key<fry>"):
+        fm.grad(lambda k: random.normal(k))(KEY)
