@@ -23,6 +23,7 @@ from funcml.numpy.promotion import (
     operand,
     promote,
     promote_dtypes,
+    settle,
     spread,
 )
 from funcml.primitives import elementwise as ew
@@ -308,7 +309,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
         values = np.floor(values) if dtypes.is_integer(dtype) else values
         out, step = device_array.asarray(values, dtype, device), device_array.asarray(np.asarray(step), inexact, device)
     else:
-        out, step = _linspace(start, stop, num, endpoint, dtype, axis)
+        out, step = _linspace(*settle("linspace", start, stop), num, endpoint, dtype, axis)
     return (out, step) if retstep else out
 
 
@@ -335,7 +336,8 @@ def _linspace(start, stop, num, endpoint, dtype, axis):
 def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Array:
     """base ** x for `num` evenly spaced x from start to stop."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    return _powers(operand("logspace", base), exponents, dtype_or(dtype, exponents.dtype))
+    base, exponents = settle("logspace", base, exponents)
+    return _powers(base, exponents, dtype_or(dtype, exponents.dtype))
 
 
 @fused(static=("dtype",))
@@ -347,7 +349,7 @@ def _powers(base, exponents, dtype):
 def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
     """`num` values from start to stop whose ratios are equal; both ends have one sign (or are complex)."""
     if isinstance(start, Array) or isinstance(stop, Array):
-        return _geomspace(start, stop, num, endpoint, dtype, axis)
+        return _geomspace(*settle("geomspace", start, stop), num, endpoint, dtype, axis)
     inexact = dtypes.inexact_dtype(dtypes.result_type(operand("geomspace", start), operand("geomspace", stop)))
     return device_array.asarray(np.geomspace(start, stop, num, endpoint, axis=axis), dtype_or(dtype, inexact))
 

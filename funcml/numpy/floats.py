@@ -10,7 +10,7 @@ from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import no_out
-from funcml.numpy.promotion import as_array, broadcast_shapes, operand, spread, to_inexact
+from funcml.numpy.promotion import as_array, broadcast_shapes, exact, operand, spread, to_inexact
 from funcml.numpy.rows import binary, fill, unary
 from funcml.primitives import bits
 from funcml.primitives import elementwise as ew
@@ -129,7 +129,7 @@ def _frexp(x):
 
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     """`x` with nan replaced by `nan`, and the infinities by the largest floats or by `posinf` and `neginf`."""
-    return _nan_to_num(operand("nan_to_num", x), nan, posinf, neginf)
+    return _nan_to_num(operand("nan_to_num", x), exact(nan), exact(posinf), exact(neginf))
 
 
 @fused
@@ -143,8 +143,8 @@ def _nan_to_num(x, nan, posinf, neginf):
     x = ew.convert(x, dtype)
     for place, value in (
         (ew.ne(x, x), nan),
-        (ew.eq(x, math.inf), float(limits.max) if posinf is None else posinf),
-        (ew.eq(x, -math.inf), float(limits.min) if neginf is None else neginf),
+        (ew.eq(x, math.inf), dtype.type(limits.max) if posinf is None else posinf),
+        (ew.eq(x, -math.inf), dtype.type(limits.min) if neginf is None else neginf),
     ):
         x = ew.select(place, spread(ew.convert(as_array(value), dtype), aval_of(x).shape), x)
     return x

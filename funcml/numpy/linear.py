@@ -16,7 +16,7 @@ from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.creation import diagonal
-from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, spread
+from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, settle, spread
 from funcml.numpy.reductions import sum as sum_of
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
@@ -112,7 +112,7 @@ def _without_ones(x, batch, rank: int):
 
 def dot(a, b, *, precision=None, preferred_element_type=None) -> Array:
     """Numbers: their product. Else the sum of products over the last axis of `a` and the second last (only) one of `b`."""
-    return _dot(operand("dot", a), operand("dot", b), _precision(precision), _dtype_or_none(preferred_element_type))
+    return _dot(*settle("dot", a, b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
 @fused(static=_STATIC)
@@ -134,7 +134,7 @@ def _contract(name, a, b, a_axes, b_axes, precision, preferred):
 
 def inner(a, b, *, precision=None, preferred_element_type=None) -> Array:
     """The sum of products over the last axis of both; of numbers, their product."""
-    return _inner(operand("inner", a), operand("inner", b), _precision(precision), _dtype_or_none(preferred_element_type))
+    return _inner(*settle("inner", a, b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
 @fused(static=_STATIC)
@@ -147,7 +147,7 @@ def _inner(a, b, precision, preferred):
 
 def vdot(a, b, *, precision=None, preferred_element_type=None) -> Array:
     """The sum of conj(a) b over all elements."""
-    return _vdot(operand("vdot", a), operand("vdot", b), _precision(precision), _dtype_or_none(preferred_element_type))
+    return _vdot(*settle("vdot", a, b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
 @fused(static=_STATIC)
@@ -227,12 +227,16 @@ def _outer(a, b):
 def outer(a, b, out=None) -> Array:
     """The product of each element of `a` with each of `b`: [size of a, size of b]."""
     no_out("outer", out)
-    return _outer(operand("outer", a), operand("outer", b))
+    return _outer(*settle("outer", a, b))
+
+
+def kron(a, b) -> Array:
+    """The Kronecker product: each element of `a` times the array `b`, in the place of that element."""
+    return _kron(*settle("kron", a, b))
 
 
 @fused
-def kron(a, b) -> Array:
-    """The Kronecker product: each element of `a` times the array `b`, in the place of that element."""
+def _kron(a, b):
     a, b = _pair("kron", a, b)
     rank = max(a.ndim, b.ndim)
     a, b = [ax.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in (a, b)]

@@ -9,7 +9,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.floats import isfinite
-from funcml.numpy.promotion import as_array, operand, promote, spread
+from funcml.numpy.promotion import as_array, exact, promote, settle, spread
 from funcml.numpy.reductions import all as all_of
 from funcml.numpy.ufuncs import imag
 from funcml.primitives import elementwise as ew
@@ -45,7 +45,7 @@ def _isclose(a, b, rtol, atol, equal_nan):
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, element by element; infinities are close to themselves, nan if `equal_nan`."""
-    return _isclose(operand("isclose", a), operand("isclose", b), rtol, atol, bool(equal_nan))
+    return _isclose(*settle("isclose", a, b), exact(rtol), exact(atol), bool(equal_nan))
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> Array:

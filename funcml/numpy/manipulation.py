@@ -11,7 +11,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, no_out, shape_of
-from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote_dtypes, spread
+from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote_dtypes, settle, spread
 from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder
 from funcml.primitives import axes, indexing, shaping
 from funcml.primitives import elementwise as ew
@@ -257,7 +257,7 @@ def _arrays(name: str, arrays) -> list:
         return unstack(arrays)
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name} expects a sequence of arrays, got {arrays!r:.60} of type {type(arrays).__name__}")
-    return [operand(name, x) if not isinstance(x, list | tuple) else as_array(x) for x in arrays]
+    return settle(name, *[as_array(x) if isinstance(x, list | tuple) else x for x in arrays])
 
 
 def _common(name: str, arrays, dtype) -> list[Array]:
@@ -353,7 +353,9 @@ def column_stack(tup) -> Array:
 
 def append(arr, values, axis: int | None = None) -> Array:
     """`values` after `arr` along `axis`; both flattened if that is None."""
-    return concatenate([_array("append", arr), as_array(values)], axis)
+    arr, values = settle("append", *[as_array(x) if isinstance(x, list | tuple) else x for x in (arr, values)])
+    parts = [_array("append", x) for x in (arr, values)]
+    return concatenate(parts if axis is not None else [ravel(x) for x in parts], axis or 0)
 
 
 # ---- cutting -----------------------------------------------------------------------------------------------------

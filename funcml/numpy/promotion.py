@@ -28,12 +28,14 @@ from funcml.primitives.elementwise import convert
 __all__ = [
     "as_array",
     "broadcast_shapes",
+    "exact",
     "literal",
     "match_scalar",
     "operand",
     "operands",
     "promote",
     "promote_dtypes",
+    "settle",
     "spread",
     "to_inexact",
 ]
@@ -108,6 +110,35 @@ def literal(value, dtype, weak: bool = False):
     with np.errstate(all="ignore"):
         scalar = value.astype(dtype)[()] if isinstance(value, _NUMPY) else dtype.type(value)
     return Literal(scalar, shaped((), dtype, True)) if weak else scalar
+
+
+def exact(x):
+    """A Python number as the NumPy scalar that holds all its digits: for operands that are converted in a program."""
+    kind = type(x)
+    if kind is int:
+        return np.int64(x) if x.bit_length() < 64 else np.uint64(x)
+    return {float: np.float64, complex: np.complex128, bool: np.bool_}[kind](x) if kind in PYTHON_SCALARS else x
+
+
+def settle(name: str, *xs) -> list:
+    """The operands; Python numbers beside arrays as scalars of the dtype to which all promote.
+
+    As an operand of a program a Python float would be float32, and lose digits that a float64 array beside it wants.
+    """
+    xs = operands(name, xs)
+    plain = [type(x) in PYTHON_SCALARS for x in xs]
+    if not any(plain) or all(plain):
+        return xs
+    dtype, weak = _joined(name, xs, False)
+    return [_settled(literal(x, dtype, weak)) if is_plain else x for x, is_plain in zip(xs, plain, strict=True)]
+
+
+def _settled(x):
+    """A literal as an operand of whatever runs next: outside of traces, an array."""
+    if type(x) is not Literal or current_frame() is not None:
+        return x
+    found = device_array.asarray(x.value)
+    return device_array.DeviceArray(found._buffer, x.aval)
 
 
 def _cast(x, dtype, weak: bool):

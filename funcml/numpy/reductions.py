@@ -16,7 +16,7 @@ from funcml.core.tracing import aval_of
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.norms import euclidean
-from funcml.numpy.promotion import as_array, broadcast_shapes, literal, operand, promote, spread
+from funcml.numpy.promotion import as_array, broadcast_shapes, exact, literal, operand, promote, spread
 from funcml.numpy.rows import fill
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
@@ -110,13 +110,13 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     Array([3, 5, 7], dtype=int64)
     """
     no_out("sum", out)
-    return _total(operand("sum", a), initial, where, "sum", static_axis(axis), dtype, bool(keepdims), promote_integers)
+    return _total(operand("sum", a), exact(initial), where, "sum", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The product of `a` over the given axes (all, if None), times `initial`; of the elements that `where` marks."""
     no_out("prod", out)
-    return _total(operand("prod", a), initial, where, "prod", static_axis(axis), dtype, bool(keepdims), promote_integers)
+    return _total(operand("prod", a), exact(initial), where, "prod", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
 _TOTALS = {"sum": (ax.reduce_sum, ew.add, 0), "prod": (red.reduce_prod, ew.mul, 1)}
@@ -153,7 +153,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("max", out)
-    return _extreme(operand("max", a), initial, where, "max", static_axis(axis), bool(keepdims))
+    return _extreme(operand("max", a), exact(initial), where, "max", static_axis(axis), bool(keepdims))
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
@@ -163,7 +163,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("min", out)
-    return _extreme(operand("min", a), initial, where, "min", static_axis(axis), bool(keepdims))
+    return _extreme(operand("min", a), exact(initial), where, "min", static_axis(axis), bool(keepdims))
 
 
 amax, amin = max, min
@@ -313,7 +313,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     """
     no_out("var", out)
     ddof = _ddof("var", ddof, correction)
-    return _deviation(operand("var", a), where, mean, "var", static_axis(axis), dtype, ddof, bool(keepdims))
+    return _deviation(operand("var", a), where, exact(mean), "var", static_axis(axis), dtype, ddof, bool(keepdims))
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
@@ -323,7 +323,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     """
     no_out("std", out)
     ddof = _ddof("std", ddof, correction)
-    return _deviation(operand("std", a), where, mean, "std", static_axis(axis), dtype, ddof, bool(keepdims))
+    return _deviation(operand("std", a), where, exact(mean), "std", static_axis(axis), dtype, ddof, bool(keepdims))
 
 
 # var = |c|^2 / (n - ddof), std = |c| / sqrt(n - ddof), with c = a - mean
@@ -442,13 +442,13 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The greatest of the elements that are not nan; nan if there is no other."""
     no_out("nanmax", out)
-    return _nan_extreme(operand("nanmax", a), initial, where, "max", static_axis(axis), bool(keepdims))
+    return _nan_extreme(operand("nanmax", a), exact(initial), where, "max", static_axis(axis), bool(keepdims))
 
 
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The least of the elements that are not nan; nan if there is no other."""
     no_out("nanmin", out)
-    return _nan_extreme(operand("nanmin", a), initial, where, "min", static_axis(axis), bool(keepdims))
+    return _nan_extreme(operand("nanmin", a), exact(initial), where, "min", static_axis(axis), bool(keepdims))
 
 
 @fused(static=("name", "axis", "keepdims"))

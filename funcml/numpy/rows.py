@@ -15,7 +15,7 @@ from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import PYTHON_SCALARS, as_array, literal, match_scalar, operand, promote, spread, to_inexact
+from funcml.numpy.promotion import PYTHON_SCALARS, as_array, literal, match_scalar, operand, promote, settle, spread, to_inexact
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
 
@@ -101,6 +101,6 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
                 if aval.dtype in direct_dtypes:
                     return bind(kernel, (scalar, y))
                 x = scalar
-        return whole(operand(name, x), operand(name, y))
+        return whole(*settle(name, x, y))
 
     return _named(ufunc, name, doc)

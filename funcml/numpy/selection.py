@@ -19,14 +19,13 @@ from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, concrete, index_of, no_out
 from funcml.numpy.promotion import (
-    PYTHON_SCALARS,
     as_array,
     broadcast_shapes,
     literal,
-    match_scalar,
     operand,
     operands,
     promote_dtypes,
+    settle,
     spread,
 )
 from funcml.numpy.rows import fill
@@ -62,19 +61,11 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     condition, x, y = operands("where", (condition, x, y))
     if isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval and _is_mask(condition, x.aval):
         return ew.select(condition, x, y)
-    if isinstance(x, Array) and type(y) in PYTHON_SCALARS:
-        y = _or_itself(match_scalar(x.aval, y), y)
-    elif isinstance(y, Array) and type(x) in PYTHON_SCALARS:
-        x = _or_itself(match_scalar(y.aval, x), x)
-    return _where(condition, x, y)
+    return _where(condition, *settle("where", x, y))
 
 
 def _is_mask(condition, aval) -> bool:
     return isinstance(condition, Array) and condition.shape == aval.shape and condition.dtype == dtypes.bool_
-
-
-def _or_itself(found, x):
-    return x if found is None else found
 
 
 @fused
@@ -96,7 +87,8 @@ def select(condlist, choicelist, default=0) -> Array:
         raise ValueError(
             f"select expects as many conditions as choices, and at least one, got {len(condlist)} and {len(choicelist)}"
         )
-    return _select(operands("select", condlist), operands("select", choicelist), operand("select", default))
+    default, *choices = settle("select", default, *choicelist)
+    return _select(operands("select", condlist), choices, default)
 
 
 @fused

@@ -15,7 +15,7 @@ from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, concrete, index_of
-from funcml.numpy.promotion import as_array, operand, promote_dtypes, spread
+from funcml.numpy.promotion import as_array, exact, operand, promote_dtypes, settle, spread
 from funcml.numpy.rows import fill
 from funcml.numpy.selection import nonzero, take
 from funcml.numpy.ufuncs import less
@@ -147,7 +147,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if method not in _METHODS:
         raise ValueError(f"searchsorted: method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
-    a, v = operand("searchsorted", a), operand("searchsorted", v)
+    a, v = settle("searchsorted", a, v)
     if np.ndim(a) != 1:
         raise ValueError(f"searchsorted expects a vector to search in, got {aval_of(a)}")
     if sorter is not None:
@@ -200,7 +200,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None) -> Arra
     bins = as_array(operand("digitize", bins))
     if bins.ndim != 1:
         raise ValueError(f"digitize expects a vector of bins, got {bins.aval}")
-    return _digitize(operand("digitize", x), bins, bool(right))
+    return _digitize(settle("digitize", x, bins)[0], bins, bool(right))
 
 
 @fused(static=("right",))
@@ -259,7 +259,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     if axis is not None and ar.ndim != 1:
         raise NotImplementedError("unique: `size` is not offered together with `axis`; drop one, or flatten the array")
     flags = (bool(return_index), bool(return_inverse), bool(return_counts), bool(equal_nan))
-    outs = _unique(ar, fill_value, index_of("unique", "size", size), *flags, dtypes.default_int())
+    outs = _unique(ar, exact(fill_value), index_of("unique", "size", size), *flags, dtypes.default_int())
     return outs[0] if len(outs) == 1 else outs
 
 

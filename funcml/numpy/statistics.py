@@ -8,7 +8,8 @@ from funcml import dtypes
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, no_out
-from funcml.numpy.promotion import as_array, operand, to_inexact
+from funcml.numpy.creation import array
+from funcml.numpy.promotion import as_array, exact, operand, to_inexact
 from funcml.numpy.reductions import static_axis
 from funcml.numpy.rows import fill
 from funcml.primitives import axes as ax
@@ -62,7 +63,7 @@ def _checked(name, a, q, axis, out, overwrite_input, method, keepdims, whole, sk
         raise ValueError(f"{name}: arrays are immutable, so overwrite_input must be False")
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
-    q = as_array(q) if isinstance(q, list | tuple) else operand(name, q)
+    q = array(q, dtypes.float64) if isinstance(q, list | tuple) else operand(name, exact(q))
     return _quantile(operand(name, a), q, name, static_axis(axis), method, bool(keepdims), whole, skip_nan)
 
 

@@ -15,7 +15,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import index_of, no_out
-from funcml.numpy.promotion import as_array, operand, promote, promote_dtypes, spread, to_inexact
+from funcml.numpy.promotion import as_array, operand, promote, promote_dtypes, settle, spread, to_inexact
 from funcml.numpy.rows import binary, fill, unary
 from funcml.primitives import bits, powers, special
 from funcml.primitives import elementwise as ew
@@ -144,7 +144,7 @@ def power(x1, x2, /):
         return _to_integer(operand("power", x1), int(x2), None if type(x2) is int else x2.dtype)
     if type(x2) is float and isinstance(x1, Array) and dtypes.is_inexact(x1.dtype):
         return float_power(x1, x2)
-    return _power(operand("power", x1), operand("power", x2))
+    return _power(*settle("power", x1, x2))
 
 
 pow = power
@@ -376,7 +376,8 @@ def _angle(z, deg):
 
 def clip(arr=None, /, min=None, max=None):
     """`arr` limited to [min, max]; a bound may be None or an array, and where min > max the result is max."""
-    return _clip(operand("clip", arr), *[None if b is None else operand("clip", b) for b in (min, max)])
+    given = iter(settle("clip", *[x for x in (arr, min, max) if x is not None]))
+    return _clip(*[None if x is None else next(given) for x in (arr, min, max)])
 
 
 @fused

@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jaxnp
-import numpy as np
 import pytest
 
 import funcml
