@@ -4,7 +4,8 @@
 
 `rule(emit, eqn, operands) -> names of the results` is how one primitive is written; `lowers(primitive)` registers it.
 Rules stand in the files `rules_*.py`, one for each file of primitives. `operands` are SSA names; `emit.op(text)` appends
-`%n = text` and gives the name back. A literal operand of an elementwise equation comes as a constant of the result's shape.
+`%n = text` and gives the name back. The operands of an elementwise equation
+come at the shape of its result.
 """
 
 from __future__ import annotations
@@ -88,10 +89,6 @@ def scalar_text(value, dtype) -> str:
     if np.isfinite(as_float) and "e" not in digits and dtype.itemsize >= 2:
         return digits
     return f"0x{value.tobytes()[::-1].hex().upper()}"
-
-
-def _spread(aval: ShapedArray, shape: tuple[int, ...]) -> ShapedArray:
-    return shaped(shape, aval.dtype) if shape else aval
 
 
 class Emitter:
@@ -178,7 +175,10 @@ class Emitter:
             if rule is None:
                 raise _no_lowering(eqn)
             shape = eqn.outvars[0].aval.shape if eqn.primitive.elementwise else ()
-            operands = [env[a] if type(a) is Var else self.constant(a.value, _spread(a.aval, shape)) for a in eqn.invars]
+            if shape:
+                operands = [self._spread(a, env, shape) for a in eqn.invars]
+            else:
+                operands = [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in eqn.invars]
             results = rule(self, eqn, operands)
             if type(results) is str:
                 env[eqn.outvars[0]] = results
@@ -186,6 +186,15 @@ class Emitter:
                 for v, name in zip(eqn.outvars, results, strict=True):
                     env[v] = name
         return [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in jaxpr.outs]
+
+    def _spread(self, atom: Var | Literal, env: dict[Var, str], shape: tuple[int, ...]) -> str:
+        """An operand of an elementwise equation, at the shape of its result."""
+        aval = atom.aval
+        if type(atom) is Literal:
+            return self.constant(atom.value, shaped(shape, aval.dtype))
+        if aval.shape == shape:
+            return env[atom]
+        return self.broadcast(env[atom], aval, shaped(shape, aval.dtype), ())
 
     def call(self, jaxpr: Jaxpr, inputs: Sequence[str], name: str) -> list[str]:
         """Calls a program as a private function, written once for each program of the module."""

@@ -8,19 +8,11 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.core.ir import Literal, intern
+from funcml.core.ir import intern
 from funcml.core.tracing import aval_of, trace
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
-
-
-def full_operands(emit, eqn, operands, shape) -> list[str]:
-    """The operands, each scalar variable among them spread over `shape` (literals are already)."""
-    return [
-        name if type(a) is Literal else emit.broadcast(name, a.aval, shaped(shape, a.aval.dtype), ())
-        for a, name in zip(eqn.invars, operands, strict=True)
-    ]
 
 
 def same_type(operation: str):
@@ -28,8 +20,7 @@ def same_type(operation: str):
 
     def rule(emit, eqn, operands):
         out = eqn.outvars[0].aval
-        names = full_operands(emit, eqn, operands, out.shape)
-        return emit.op(f"{operation} {', '.join(names)} : {tensor_type(out)}")
+        return emit.op(f"{operation} {', '.join(operands)} : {tensor_type(out)}")
 
     return rule
 
@@ -39,9 +30,8 @@ def chlo(operation: str):
 
     def rule(emit, eqn, operands):
         out = eqn.outvars[0].aval
-        names = full_operands(emit, eqn, operands, out.shape)
         ins = ", ".join(tensor_type(shaped(out.shape, a.aval.dtype)) for a in eqn.invars)
-        return emit.op(f"{operation} {', '.join(names)} : {ins} -> {tensor_type(out)}")
+        return emit.op(f"{operation} {', '.join(operands)} : {ins} -> {tensor_type(out)}")
 
     return rule
 
@@ -54,9 +44,8 @@ def written(function):
 
     def rule(emit, eqn, operands):
         shape = eqn.outvars[0].aval.shape
-        names = full_operands(emit, eqn, operands, shape)
         jaxpr = _program(function, tuple([shaped(shape, a.aval.dtype) for a in eqn.invars]))
-        return emit.call(jaxpr, names, function.__name__.strip("_"))[0]
+        return emit.call(jaxpr, operands, function.__name__.strip("_"))[0]
 
     return rule
 
@@ -112,14 +101,13 @@ def compare(direction: str, float_kind: str = "FLOAT"):
 
     def rule(emit, eqn, operands):
         out = eqn.outvars[0].aval
-        names = full_operands(emit, eqn, operands, out.shape)
         dtype = eqn.invars[0].aval.dtype
         if dtypes.is_inexact(dtype):
             kind = float_kind
         else:
             kind = "SIGNED" if dtypes.is_signed(dtype) else "UNSIGNED"
         t = tensor_type(shaped(out.shape, dtype))
-        return emit.op(f"stablehlo.compare {direction}, {', '.join(names)}, {kind} : ({t}, {t}) -> {tensor_type(out)}")
+        return emit.op(f"stablehlo.compare {direction}, {', '.join(operands)}, {kind} : ({t}, {t}) -> {tensor_type(out)}")
 
     return rule
 
@@ -138,9 +126,8 @@ def typed(operation: str):
 
     def rule(emit, eqn, operands):
         out = eqn.outvars[0].aval
-        names = full_operands(emit, eqn, operands, out.shape)
         ins = ", ".join(tensor_type(shaped(out.shape, a.aval.dtype)) for a in eqn.invars)
-        return emit.op(f"{operation} {', '.join(names)} : ({ins}) -> {tensor_type(out)}")
+        return emit.op(f"{operation} {', '.join(operands)} : ({ins}) -> {tensor_type(out)}")
 
     return rule
 
@@ -185,8 +172,7 @@ lowers(ew.imag)(typed("stablehlo.imag"))
 def _complex(emit, eqn, operands):
     out = eqn.outvars[0].aval
     part = tensor_type(shaped(out.shape, eqn.invars[0].aval.dtype))
-    names = full_operands(emit, eqn, operands, out.shape)
-    return emit.op(f"stablehlo.complex {', '.join(names)} : ({part}, {part}) -> {tensor_type(out)}")
+    return emit.op(f"stablehlo.complex {', '.join(operands)} : ({part}, {part}) -> {tensor_type(out)}")
 
 
 @lowers(ew.conj_p)
@@ -275,7 +261,7 @@ lowers(ew.min)(by_kind(dtypes.is_complex, _complex_min, same_type("stablehlo.min
 @lowers(ew.clamp_p)
 def _clamp(emit, eqn, operands):
     out = eqn.outvars[0].aval
-    lo, x, hi = full_operands(emit, eqn, operands, out.shape)
+    lo, x, hi = operands
     t = tensor_type(out)
     return emit.op(f"stablehlo.clamp {lo}, {x}, {hi} : ({t}, {t}, {t}) -> {t}")
 

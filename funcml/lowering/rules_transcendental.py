@@ -11,13 +11,13 @@ from funcml.lowering.rules_elementwise import (
     chlo,
     corrected,
     full,
-    full_operands,
     same_type,
     with_sign,
     written,
 )
 from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
+from funcml.primitives.powers import square
 
 SAME_TYPE = {
     tr.exp: "exponential",
@@ -31,6 +31,15 @@ for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
 lowers(tr.atan)(chlo("chlo.atan"))
+
+
+@lowers(tr.sech2_p)
+@written
+def _sech2(x):
+    """4 e / (1 + e)^2 with e = exp(-2 |x|) <= 1"""
+    e = tr.exp(ew.mul(-2.0, ew.abs(x)))
+    return ew.div(ew.mul(4.0, e), square(ew.add(1.0, e)))
+
 
 # ---- log1p and atanh in f64, where XLA and CHLO lose two digits
 
@@ -152,7 +161,7 @@ lowers(tr.logistic)(by_kind(dtypes.is_complex, _complex_logistic, same_type("sta
 def _pow(emit, eqn, operands):
     x, y = eqn.invars
     out = eqn.outvars[0].aval
-    base, exponent = full_operands(emit, eqn, operands, out.shape)
+    base, exponent = operands
     if y.aval.dtype != out.dtype:
         exponent = emit.convert(exponent, shaped(out.shape, y.aval.dtype), out)
     t = tensor_type(out)

@@ -63,10 +63,11 @@ def _floor_divide_integers(x, y):
     return ew.select(by_zero, fill(quotient, 0), quotient)
 
 
-# floor((x - r) / y) with r = x mod y, which is whole but for rounding
+# (x - r) / y with r = rem(x, y) is whole but for rounding, and one more than the floor where r and y differ in sign.
 def _floor_divide_floats(x, y):
-    r = _remainder(x, y)
+    r = ew.rem(x, y)
     near = ew.div(ew.sub(x, r), y)
+    near = ew.select(_is_off(r, y), ew.sub(near, 1), near)
     down = ew.floor(near)
     quotient = ew.select(ew.gt(ew.sub(near, down), 0.5), ew.add(down, 1), down)
     return ew.select(ew.eq(y, 0), ew.div(x, y), quotient)
@@ -91,8 +92,12 @@ def _remainder(x, y):
     if dtypes.is_unsigned(_dtype(r)):
         return r
     x, y = _no_bools(x, y)
-    off = ew.and_(ew.ne(r, 0), _differ(ew.lt(r, 0), ew.lt(y, 0)))
-    return ew.select(off, ew.add(r, y), r)
+    return ew.select(_is_off(r, y), ew.add(r, y), r)
+
+
+def _is_off(r, y):
+    """Whether a remainder has the sign of the dividend, where that of the divisor is another."""
+    return ew.and_(ew.ne(r, 0), _differ(ew.lt(r, 0), ew.lt(y, 0)))
 
 
 def _fmod(x, y):

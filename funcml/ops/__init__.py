@@ -68,6 +68,7 @@ def segment_sum(
     `num_segments` is the greatest id + 1 by default, which must then be known. Ids outside 0, ..., num_segments - 1 are
     left out, or treated as `mode` says. `indices_are_sorted` and `unique_indices` are promises about the ids.
 
+    >>> import numpy as np
     >>> segment_sum(np.float32([1, 2, 3]), np.array([0, 1, 0]))
     Array([4., 2.], dtype=float32)
     """

@@ -117,7 +117,7 @@ class DotGeneral(Primitive):
 
     # ct [batch, lhs free, rhs free]
     # ct_lhs = ct . rhs over rhs free    [batch, lhs free, contracted in the order of rhs], then in the order of lhs
-    # ct_rhs = ct . lhs over lhs free    [batch, rhs free, contracted in the order of lhs], then in the order of rhs
+    # ct_rhs = lhs . ct over lhs free    [batch, contracted in the order of lhs, rhs free], then in the order of rhs
     def transpose_rule(self, ct, lhs, rhs, **params):
         if is_undefined(lhs) == is_undefined(rhs):
             raise TypeError("dot_general: a product is linear in one operand at a time")
@@ -181,14 +181,18 @@ def _cotangent(ct, x, y, side, *, dimension_numbers, precision, preferred_elemen
     first = len(batch_axes) if side == 1 else len(batch_axes) + len(x_free)
     ct_axes = tuple(range(first, first + len(y_free)))
     y = convert(y, aval_of(ct).dtype)
-    product = _bind_dot(
-        ct, y, DotDimensions((ct_axes, y_free), (batch_axes, numbers.batch[other])), precision, None
-    )
     by_y = sorted(range(len(numbers.contract[other])), key=numbers.contract[other].__getitem__)
-    order = (*numbers.batch[side], *x_free, *[numbers.contract[side][k] for k in by_y])
-    return convert(
-        transpose(product, sorted(range(len(order)), key=order.__getitem__)), x.aval.dtype, x.aval.weak_type
-    )
+    contracted = [numbers.contract[side][k] for k in by_y]
+    if side == 0:
+        product_numbers = DotDimensions((ct_axes, y_free), (batch_axes, numbers.batch[other]))
+        product = _bind_dot(ct, y, product_numbers, precision, None)
+        order = (*numbers.batch[side], *x_free, *contracted)
+    else:
+        product_numbers = DotDimensions((y_free, ct_axes), (numbers.batch[other], batch_axes))
+        product = _bind_dot(y, ct, product_numbers, precision, None)
+        order = (*numbers.batch[side], *contracted, *x_free)
+    product = transpose(product, sorted(range(len(order)), key=order.__getitem__))
+    return convert(product, x.aval.dtype, x.aval.weak_type)
 
 
 def _bind_dot(lhs, rhs, numbers, precision, preferred_element_type):

@@ -60,18 +60,11 @@ mul = binary(
 )
 
 
-def _unless_flat(t, ans, y):
-    """`t`, structurally zero where y is infinite and x / y is 0: it stays 0 there, however fast y moves."""
-    if dtypes.is_complex(aval_of(y).dtype):
-        return t
-    return taken(or_(ne(ans, 0), ne(abs(y), np.inf)), t)
-
-
 #: div: z' = x' / y - (z / y) y'. Integers are divided towards zero.
 div = binary(
     "div",
     NUMERIC,
-    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(mul(_unless_flat(t, ans, y), div(ans, y)))),
+    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(mul(t, div(ans, y)))),
     (lambda ct, x, y: div(ct, y), None),
 )
 #: rem: z = x - n y with n = trunc(x / y), of the sign of x;  z' = x' - n y'.

@@ -48,7 +48,15 @@ def _is_complex(x) -> bool:
 
 # ---- exp and log -------------------------------------------------------------------------------------------
 
-exp = unary("exp", INEXACT, lambda t, ans, x: mul(t, ans))
+
+
+def _finite(ans):
+    """`ans`, the largest finite number where it is inf: so that an underflow further up gives 0 there, not 0 * inf."""
+    return ans if _is_complex(ans) else min(ans, scalar_of(aval_of(ans), dtypes.finfo(aval_of(ans).dtype).max))
+
+
+#: exp' = exp, kept finite: the derivative of 1 / (1 + exp(x)) at 200 is 0 in f32 too
+exp = unary("exp", INEXACT, lambda t, ans, x: mul(t, _finite(ans)))
 exp2 = unary("exp2", INEXACT, lambda t, ans, x: mul(t, mul(ans, math.log(2))))
 #: expm1' = exp x, not expm1 x + 1, which has no digits left for x << 0
 expm1 = unary("expm1", INEXACT, lambda t, ans, x: mul(t, exp(x)))
@@ -111,8 +119,14 @@ pow = Pow()
 # ---- hyperbolic --------------------------------------------------------------------------------------------
 
 
+#: sech^2, which 1 - tanh^2 is only for small x;  (sech^2)' = -2 sech^2 tanh
+sech2_p = unary("sech2", FLOAT, lambda t, ans, x: mul(t, mul(-2.0, mul(ans, tanh(x)))))
+
+
 def _sech2(x):
-    """sech^2 x = 4 s(2x) s(-2x), s the logistic function."""
+    """sech^2 x; for complex numbers 4 s(2x) s(-2x), s the logistic function."""
+    if not _is_complex(x):
+        return sech2_p(x)
     return mul(4.0, mul(logistic(mul(2.0, x)), logistic(mul(-2.0, x))))
 
 

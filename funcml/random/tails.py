@@ -22,11 +22,12 @@ from funcml.primitives import special
 from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.powers import sqrt, square
+from funcml.primitives.tangents import scalar_of
 
 __all__ = ["in_far_tail", "may_be_far", "mills", "truncated_tail"]
 
 _NEAREST = 1.7  # no dtype's far tail begins before: bfloat16's at 1.71, float16's at 2.15, float32's at 3.6, float64's at 5.7
-_FRACTIONS = {dtypes.float32: 12, dtypes.float64: 20}  # enough for R from there on
+_CONVERGENT = {dtypes.float32: 13, dtypes.float64: 21}  # exact to rounding from there on
 _NEWTON_STEPS = 3
 _NEGLIGIBLE = 40.0  # further out than this from where a tail begins there is no probability left
 
@@ -49,12 +50,18 @@ def in_far_tail(lower, upper):
     return ew.lt(special.erfc(ew.mul(distance, math.sqrt(0.5))), limit)
 
 
+# R(x) = (1 / x) / (1 + t / (1 + 2t / (1 + 3t / ...))), t = 1 / x^2                           DLMF 7.9.3
+# Its k-th convergent is A_k / B_k with A_{k+1} = A_k + k t A_{k-1}, and B likewise.
 def mills(x):
-    """R(x) = 1 / (x + 1 / (x + 2 / (x + 3 / (x + ...)))) for x from 3.6 (float32) or 5.7 (float64) on.    DLMF 7.9.3"""
-    denominator = x
-    for k in range(_FRACTIONS[aval_of(x).dtype], 0, -1):
-        denominator = ew.add(x, ew.div(float(k), denominator))
-    return ew.div(1.0, denominator)
+    """R(x) for x that lie in a far tail: from 3.6 (float32) or 5.7 (float64) on."""
+    inverse = ew.div(1.0, x)
+    t, one = square(inverse), broadcast_in_dim(scalar_of(aval_of(x), 1), aval_of(x).shape)
+    a_before, a, b_before, b = one, one, one, ew.add(t, 1.0)
+    for k in range(2, _CONVERGENT[aval_of(x).dtype]):
+        step = ew.mul(float(k), t)
+        a_before, a = a, ew.add(a, ew.mul(step, a_before))
+        b_before, b = b, ew.add(b, ew.mul(step, b_before))
+    return ew.mul(inverse, ew.div(a, b))
 
 
 # In the right tail a < X < b the sample solves S(X) = v S(a), v = 1 - u (1 - S(b) / S(a)), u uniform. With S = R p and
@@ -67,7 +74,7 @@ def truncated_tail(u, lower, upper):
     far = in_far_tail(lower, upper)
     u, lower, upper = (_wide(x) for x in (u, lower, upper))
     right = ew.gt(lower, 0.0)
-    near = broadcast_in_dim(aval_of(u).dtype.type(8), aval_of(u).shape)
+    near = broadcast_in_dim(scalar_of(aval_of(u), 8), aval_of(u).shape)
     a = ew.select(far, ew.select(right, lower, ew.neg(upper)), near)
     b = ew.min(ew.select(far, ew.select(right, upper, ew.neg(lower)), near), ew.add(a, _NEGLIGIBLE))
     log_mills = tr.log(mills(a))

@@ -12,8 +12,7 @@ module @loss {
     %10 = stablehlo.multiply %9, %5 : tensor<2x4xf32>
     %11 = stablehlo.constant dense<0.0> : tensor<f32>
     %12 = stablehlo.reduce(%10 init: %11) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
-    %13 = stablehlo.dot_general %10, %arg2, contracting_dims = [0] x [0] : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
-    %14 = stablehlo.transpose %13, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
-    return %14, %12 : tensor<3x4xf32>, tensor<4xf32>
+    %13 = stablehlo.dot_general %arg2, %10, contracting_dims = [0] x [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+    return %13, %12 : tensor<3x4xf32>, tensor<4xf32>
   }
 }

@@ -3,8 +3,9 @@
     OPTIMIZERS, TRANSFORMATIONS : name -> (namespace -> transformation)
     SCHEDULES                   : name -> (namespace -> schedule)
     FUNCTIONS                   : name -> (namespace, arrays -> result)
-    WAITING                     : name -> (namespace -> transformation), words of the error
-    INERT, ELSEWHERE            : names that compute nothing, or that a test of their own covers
+    UNUSUAL                     : name -> transformation, parameters, gradients of another kind
+    WAITING, WAITING_FUNCTIONS  : what raises an error that says what it waits for
+    ELSEWHERE                   : names that a test of their own covers
 
 Together they are all that optax makes public: a test compares.
 """
@@ -363,10 +364,6 @@ FUNCTIONS = {
     **{
         f"tree.{name}": lambda o, a, row=row: row(lambda n: getattr(o.tree, n), a) for name, row in TREES.items()
     },
-    **{
-        f"tree_utils.tree_{name}": lambda o, a, row=row: row(lambda n: getattr(o.tree_utils, f"tree_{n}"), a)
-        for name, row in TREES.items()
-    },
     "apply_updates": lambda o, a: o.apply_updates(a["tree"], a["other"]),
     "bias_correction": lambda o, a: o.bias_correction(a["tree"], 0.9, a["step"]),
     "contrib.schedule_free_eval_params": lambda o, a: o.contrib.schedule_free_eval_params(
@@ -394,6 +391,12 @@ FUNCTIONS = {
     "update_infinity_moment": lambda o, a: o.update_infinity_moment(a["tree"], a["other"], 0.9, 1e-3),
     "update_moment": lambda o, a: o.update_moment(a["tree"], a["other"], 0.9, 2),
     "update_moment_per_elem_norm": lambda o, a: o.update_moment_per_elem_norm(a["tree"], a["other"], 0.9, 2),
+}
+
+#: other names of functions above
+ALIASES = {
+    f"tree_utils.tree_{name}": lambda o, a, row=row: row(lambda n: getattr(o.tree_utils, f"tree_{n}"), a)
+    for name, row in TREES.items()
 }
 
 WAITING_FUNCTIONS = {

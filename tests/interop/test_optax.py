@@ -30,6 +30,7 @@ USUAL = (
     "adamw sgd lion lamb adafactor novograd noisy_sgd contrib.muon chain inject_hyperparams MultiSteps partition apply_if_finite"
 ).split()
 TRANSFORMATIONS = {**cases.OPTIMIZERS, **cases.TRANSFORMATIONS}
+ALL_FUNCTIONS = {**cases.FUNCTIONS, **cases.ALIASES}
 
 
 def on_device(x):
@@ -158,10 +159,10 @@ def test_every_function():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", sorted(cases.FUNCTIONS))
+@pytest.mark.parametrize("name", sorted(ALL_FUNCTIONS))
 def test_function_eagerly(name):
-    want = jax.jit(lambda a: cases.FUNCTIONS[name](optax, a))(cases.ARRAYS)
-    got = fm.tree.map(np.asarray, cases.FUNCTIONS[name](fo, on_device(cases.ARRAYS)))
+    want = jax.jit(lambda a: ALL_FUNCTIONS[name](optax, a))(cases.ARRAYS)
+    got = fm.tree.map(np.asarray, ALL_FUNCTIONS[name](fo, on_device(cases.ARRAYS)))
     for x, y in zip(fm.tree.leaves(got), fm.tree.leaves(want), strict=True):
         np.testing.assert_allclose(np.float64(x), np.float64(y), 2e-6, 2e-6)
 
@@ -416,7 +417,7 @@ def public_names(module, prefix=""):
 def test_every_public_name_is_there_and_accounted_for():
     names = set(public_names(optax))
     assert set(dir(fo)) >= {n for n in names if "." not in n}
-    covered = set(TRANSFORMATIONS) | set(cases.UNUSUAL) | set(cases.WAITING) | set(cases.SCHEDULES) | set(cases.FUNCTIONS)
+    covered = set(TRANSFORMATIONS) | set(cases.UNUSUAL) | set(cases.WAITING) | set(cases.SCHEDULES) | set(ALL_FUNCTIONS)
     covered |= set(cases.WAITING_FUNCTIONS) | {f"losses.{n}" for n in cases.LOSSES} | cases.ELSEWHERE
     known = {id(resolve(optax, n)) for n in covered if "." not in n or n.split(".")[0] != "MultiSteps"}
     missing = [

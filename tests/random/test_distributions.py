@@ -34,23 +34,26 @@ def test_samples_are_those_of_jax(name):
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
 def test_samples_of_other_dtypes_are_those_of_jax(dtype):
     with jax.enable_x64(True):
-        for name in ("uniform", "normal", "exponential", "gumbel"):
+        for name in ("uniform", "normal", "gumbel"):
             same(getattr(random, name)(KEY, N, dtype), getattr(jax.random, name)(JAX_KEY, N, dtype), name)
+        # JAX's log1p is not exact to rounding in float64
+        found, want = random.exponential(KEY, N, dtype), np.asarray(jax.random.exponential(JAX_KEY, N, dtype))
+        np.testing.assert_allclose(np.asarray(found).astype(float), want.astype(float), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bounds(dtype):
     upper = np.linspace(0.5, 1.5, 1001)
+    samplers = [
+        lambda r, key: r.uniform(key, N, dtype, -3, 2.3),
+        lambda r, key: r.uniform(key, N, dtype, np.float32(-3.1), upper),
+        lambda r, key: r.truncated_normal(key, -2, 2, N, dtype),
+        lambda r, key: r.truncated_normal(key, -2.0, upper, None, dtype),
+        lambda r, key: r.truncated_normal(key, 1, 1.6, N, dtype),
+    ]
     with jax.enable_x64(True):
-        for module, key in ((random, KEY), (jax.random, JAX_KEY)):
-            samples = [
-                module.uniform(key, N, dtype, -3, 2.3), module.uniform(key, N, dtype, np.float32(-3.1), upper),
-                module.truncated_normal(key, -2, 2, N, dtype), module.truncated_normal(key, -2.0, upper, None, dtype),
-                module.truncated_normal(key, 1, 1.6, N, dtype),
-            ]  # fmt: skip
-            wanted = samples if module is random else wanted
-            for x, want in zip(samples, wanted, strict=True):
-                same(x, want, dtype)
+        for i, sample in enumerate(samplers):
+            same(sample(random, KEY), sample(jax.random, JAX_KEY), str(i))
 
 
 def test_complex_and_raw_keys():
@@ -110,7 +113,8 @@ def test_choice():
     p = np.random.default_rng(0).random(17).astype(np.float32)
     table = np.arange(34, dtype=np.float32).reshape(17, 2)
     for a in (17, table):
-        for options in ({}, {"shape": (2, 3), "replace": False}, {"shape": (5,), "p": p}, {"shape": (5,), "p": p, "replace": False}):
+        weighted = {"shape": (5,), "p": p}
+        for options in ({}, {"shape": (2, 3), "replace": False}, weighted, {**weighted, "replace": False}):
             same(random.choice(KEY, a, **options), jax.random.choice(JAX_KEY, a, **options), str(options))
     same(random.choice(KEY, table, (2, 2), axis=1), jax.random.choice(JAX_KEY, table, (2, 2), axis=1))
     assert random.choice(KEY, table, (0, 3), axis=1).shape == (17, 0, 3)
@@ -192,7 +196,7 @@ def test_derivatives_of_parameters():
         step = 1e-5
         slope = fm.jacfwd(truncated)(np.float64(a), np.float64(b))
         difference = (np.asarray(truncated(a + step, b)) - np.asarray(truncated(a - step, b))) / (2 * step)
-        np.testing.assert_allclose(slope, difference, rtol=1e-5)
+        np.testing.assert_allclose(slope, difference, rtol=1e-5, atol=1e-9)
         np.testing.assert_allclose(fm.jacrev(truncated)(np.float64(a), np.float64(b)), slope, rtol=1e-10)
 
 
@@ -204,14 +208,17 @@ def test_derivatives_of_parameters():
     (lambda: random.normal(KEY, (2,), "bool"), ValueError, "normal: expected a floating or complex dtype, got bool"),
     (lambda: random.bits(KEY, (2,), "int32"), ValueError, "bits: expected an unsigned integer dtype .*, got i32"),
     (lambda: random.uniform(KEY, (-1,)), ValueError, "uniform: lengths must not be negative"),
-    (lambda: random.uniform(KEY, (2,), minval=np.zeros(3)), ValueError, r"parameters of shape \(3,\) do not broadcast to the shape \(2,\)"),
+    (lambda: random.uniform(KEY, (2,), minval=np.zeros(3)), ValueError,
+     r"parameters of shape \(3,\) do not broadcast to the shape \(2,\)"),
     (lambda: random.randint(KEY, (2,), 0.5, 2), TypeError, r"randint: expected integers as minval, got f32\[\]"),
     (lambda: random.randint(KEY, (2,), 0, 2, "float32"), TypeError, "randint: expected an integer dtype, got f32"),
     (lambda: random.bernoulli(KEY, 1), TypeError, r"bernoulli: expected floating probabilities p, got i32\[\]"),
     (lambda: random.bernoulli(KEY, 0.5, mode="best"), ValueError, "bernoulli: expected the mode 'low' or 'high', got 'best'"),
     (lambda: random.categorical(KEY, 1.0), TypeError, "categorical: expected floating logits with an axis"),
-    (lambda: random.categorical(KEY, np.zeros(2, "f"), shape=(3,), replace=False), ValueError, "3 distinct samples .* has 2 categories"),
-    (lambda: random.choice(KEY, 3, (4,), replace=False), ValueError, "choice: 4 samples were asked for, but there are 3 elements"),
+    (lambda: random.categorical(KEY, np.zeros(2, "f"), shape=(3,), replace=False), ValueError,
+     "3 distinct samples .* has 2 categories"),
+    (lambda: random.choice(KEY, 3, (4,), replace=False), ValueError,
+     "choice: 4 samples were asked for, but there are 3 elements"),
     (lambda: random.choice(KEY, 0), ValueError, "choice: expected at least one element"),
     (lambda: random.choice(KEY, 3, p=np.zeros(2)), ValueError, r"probabilities p of the shape \(3,\), got f64\[2\]"),
     (lambda: random.permutation(KEY, 2.5), TypeError, "permutation: expected an int or an array with an axis"),
