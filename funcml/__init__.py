@@ -3,9 +3,9 @@
 A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
 """
 
-from funcml import dtypes, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
+from funcml import dtypes, errors, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
 from funcml.compilation import ShapeDtypeStruct, jit
-from funcml.core.config import config
+from funcml.core.config import config, enable_x64
 from funcml.core.values import Array
 from funcml.derivatives import (
     grad,
@@ -34,4 +34,57 @@ from funcml.transforms.custom_vjp import custom_vjp
 from funcml.transforms.remat import checkpoint, checkpoint_name, checkpoint_policies, remat
 from funcml.vectorise import vmap
 
+float0 = dtypes.float0
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Array",
+    "ShapeDtypeStruct",
+    "block_until_ready",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "config",
+    "custom_jvp",
+    "custom_vjp",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "dtypes",
+    "enable_x64",
+    "errors",
+    "eval_shape",
+    "float0",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "local_device_count",
+    "local_devices",
+    "make_jaxpr",
+    "named_call",
+    "nn",
+    "numpy",
+    "ops",
+    "optax",
+    "process_count",
+    "process_index",
+    "random",
+    "remat",
+    "scipy",
+    "tree",
+    "tree_util",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

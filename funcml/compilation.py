@@ -67,6 +67,11 @@ class ShapeDtypeStruct:
         """The number of elements."""
         return self.aval.size
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a ShapeDtypeStruct without axes")
+        return self.shape[0]
+
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"

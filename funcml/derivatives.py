@@ -39,10 +39,13 @@ from funcml.transforms.linearize import grad_jaxpr, linearize_jaxpr, vjp_jaxpr
 from funcml.transforms.transpose import transpose_jaxpr
 
 __all__ = [
+    "check_inputs",
+    "float0_zeros",
     "grad",
     "jvp",
     "linear_transpose",
     "linearize",
+    "split_arguments",
     "value_and_grad",
     "vjp",
 ]
@@ -141,6 +144,7 @@ def split_arguments(fun, args, kwargs, numbers, transform) -> tuple[Call, list[b
 
 
 def check_inputs(call: Call, moving, holomorphic: bool, allow_int: bool) -> None:
+    """Raises unless every leaf that is `moving` can be differentiated."""
     for i, (x, m) in enumerate(zip(call.leaves, moving, strict=True)):
         if not m:
             continue
@@ -190,6 +194,7 @@ def _show_tree(result) -> str:
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray:
+    """The derivative where there is none (integers, bool, keys): a NumPy array of dtype float0."""
     return np.zeros(aval.shape, dtypes.float0)
 
 

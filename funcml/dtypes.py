@@ -20,6 +20,18 @@ import numpy as np
 from funcml.core.avals import dtype_text
 from funcml.core.config import config
 
+__all__ = [
+    "COMPLEX", "ClassVar", "DType", "FLOATS", "KEYS", "KeyDtype", "NUMERIC", "SCALAR_TYPES", "SIGNED", "SMALL_FLOATS",
+    "TypePromotionError", "UNSIGNED", "bfloat16", "bit_width", "bool_", "can_cast", "canonical", "check_int_range",
+    "complex128", "complex64", "complex_dtype", "default_complex", "default_float", "default_int", "dtype_of",
+    "extended", "finfo", "float0", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "iinfo", "inexact_dtype", "int16", "int2", "int32", "int4", "int64", "int8", "is_bool", "is_complex", "is_float",
+    "is_inexact", "is_integer", "is_key", "is_numeric", "is_signed", "is_unsigned", "isdtype", "issubdtype",
+    "lattice_join", "prng_key", "promote_types", "real_dtype", "result_type", "safe_to_cast", "scalar_dtype",
+    "short_name", "tangent_dtype", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8",
+]  # fmt: skip
+
 short_name = dtype_text
 
 

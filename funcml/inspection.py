@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from funcml.arguments import flatten_call, function_name, trace_call
 from funcml.compilation import jit
 from funcml.core.config import disable_jit as _disable_jit
 from funcml.core.errors import user_facing
 from funcml.core.ir import Jaxpr
+from funcml.core.tracing import aval_of, current_frame
+from funcml.transforms.call import call
 
 __all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
 
@@ -53,15 +56,22 @@ def eval_shape(fun: Callable, *args, **kwargs):
 
 
 def named_call(fun: Callable | None = None, *, name: str | None = None):
-    """`fun` as a call of its own in the programs that use it, under `name`: it shows in jaxprs, in StableHLO and in profiles."""
+    """`fun` as a call of its own in the programs that use it, under `name`: it shows in jaxprs, in StableHLO and in profiles.
+
+    Python control flow on values works inside as it does around it.
+    """
     if fun is None:
         return functools.partial(named_call, name=name)
-    jitted = jit(fun)
-    jitted.name = name or jitted.name
+    label = name or function_name(fun)
 
     @functools.wraps(fun)
     def named(*args, **kwargs):
-        return jitted(*args, **kwargs)
+        if current_frame() is None:
+            return fun(*args, **kwargs)
+        made = flatten_call(fun, args, kwargs, "named_call")
+        values = made.inputs()
+        traced = trace_call(made, [aval_of(x) for x in values], values)
+        return traced.rebuild(call(traced.jaxpr, [*traced.captured, *values], label))
 
     return named
 

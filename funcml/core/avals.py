@@ -18,6 +18,7 @@ _KIND_LETTER = {"f": "f", "i": "i", "u": "u", "c": "c"}
 def dtype_text(dtype) -> str:
     """The short name of a dtype in IR notation: `f32`, `bf16`, `i8`, `c64`, `bool`, `key<fry>`.
 
+    >>> import numpy as np
     >>> dtype_text(np.dtype("float32")), dtype_text(np.dtype("bool"))
     ('f32', 'bool')
     """
@@ -90,6 +91,7 @@ _interned: dict[tuple, ShapedArray] = {}
 def shaped(shape: tuple[int, ...], dtype, weak_type: bool = False) -> ShapedArray:
     """The one aval of this shape (a tuple of ints), dtype (an `np.dtype` or key dtype) and weak type.
 
+    >>> import numpy as np
     >>> shaped((3, 4), np.dtype("float32")) is shaped((3, 4), np.dtype("float32"))
     True
     """

@@ -101,6 +101,10 @@ class Jaxpr:
     def __str__(self) -> str:
         return show(self)
 
+    def pretty_print(self, *, source_info: bool = False, use_color: bool = False) -> str:
+        """The program as text, with the user's line of each equation if `source_info`. Text is never coloured."""
+        return show(self, sources=source_info)
+
     __repr__ = __str__
 
 

@@ -77,11 +77,11 @@ def scalar_aval(python_type: type) -> ShapedArray:
 class Tracer(Array):
     """A value of a program that is being recorded."""
 
-    __slots__ = ("frame", "var", "aval", "__weakref__")
+    __slots__ = ("frame", "variable", "aval", "__weakref__")
 
     def __init__(self, frame: Frame, var: Var, aval: ShapedArray):
         self.frame = frame
-        self.var = var
+        self.variable = var
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class Frame:
         kind = type(x)
         if kind is Tracer:
             if x.frame is self:
-                return x.var
+                return x.variable
             if not x.frame.alive:
                 raise leaked(x)
             return self._capture(x, x, x.aval)
@@ -254,7 +254,7 @@ def bind(primitive: Primitive, operands: Sequence, params: dict = _NO_PARAMS):
     frame = frames[-1]
     invars, avals = [], []
     for x in operands:
-        atom = x.var if type(x) is Tracer and x.frame is frame else frame.atom(x)
+        atom = x.variable if type(x) is Tracer and x.frame is frame else frame.atom(x)
         invars.append(atom)
         avals.append(atom.aval)
     found = primitive.infer(tuple(avals), params)
@@ -276,7 +276,7 @@ def rebind(eqn: Eqn, operands: Sequence) -> list:
         outs = _backend.run_primitive(primitive, operands, eqn.params)
         return outs if primitive.multiple_results else [outs]
     frame = frames[-1]
-    atoms = tuple([x.var if type(x) is Tracer and x.frame is frame else frame.atom(x) for x in operands])
+    atoms = tuple([x.variable if type(x) is Tracer and x.frame is frame else frame.atom(x) for x in operands])
     out_avals = [v.aval for v in eqn.outvars]
     for atom, given in zip(atoms, eqn.invars, strict=True):
         if atom.aval is not given.aval:
@@ -397,16 +397,16 @@ def value_of(x):
     frame = x.frame
     if not frame.alive:
         raise leaked(x)
-    known = frame.known.get(x.var)
+    known = frame.known.get(x.variable)
     if known is not None:
         return value_of(known)
-    eqns, inputs = _slice(frame, x.var)
+    eqns, inputs = _slice(frame, x.variable)
     values = [value_of(frame.known[v]) if v in frame.known else None for v in inputs]
     if any(v is None for v in values):
         return None
     with no_frames():
-        (value,) = _backend.run_program(Jaxpr(inputs, eqns, (x.var,)), values)
-    frame.known[x.var] = value
+        (value,) = _backend.run_program(Jaxpr(inputs, eqns, (x.variable,)), values)
+    frame.known[x.variable] = value
     return value
 
 
@@ -425,7 +425,7 @@ def _slice(frame: Frame, var: Var) -> tuple[list[Eqn], list[Var]]:
 
 def leaked(x: Tracer) -> LeakedTracerError:
     """The error for a tracer whose frame has ended."""
-    made = next((eqn.source for eqn in x.frame.eqns if x.var in eqn.outvars), None)
+    made = next((eqn.source for eqn in x.frame.eqns if x.variable in eqn.outvars), None)
     origin = f"made at {source.describe(made)}" if made else "an argument of the function"
     return LeakedTracerError(
         f"a traced array {x.aval} ({origin}) escaped from {x.frame.name}, which has ended; it was kept in a global, an "
