@@ -36,6 +36,7 @@ from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
+from funcml.lowering.array import DeviceArray
 from funcml.lowering.execute import Program, lowered, placed, wrap_all
 from funcml.transforms.call import call
 
@@ -89,10 +90,11 @@ class _Entry:
     `direct` says that nothing stands between the buffers of the arguments and those of the results.
     """
 
-    __slots__ = ("program", "captured", "traced", "unflatten", "plain", "unchecked_donation", "direct")
+    __slots__ = ("program", "computed", "captured", "traced", "unflatten", "plain", "unchecked_donation", "direct")
 
     def __init__(self, program: Program, captured, traced, donated: bool):
         self.program = program
+        self.computed = program.computed
         self.captured = captured
         self.traced = traced
         self.plain = len(traced.jaxpr.outs) == len(traced.opaque)
@@ -106,11 +108,12 @@ class _Entry:
 
 
 class JitFunction:
-    """A function compiled by `jit`. Call it, or ask `.trace`, `.lower`, `.eval_shape`, `.clear_cache`."""
+    """A function compiled by `jit`: its marks, its programs, and the stages `.trace`, `.lower`, `.eval_shape`, `.clear_cache`.
 
-    def __init__(self, function, static_argnums, static_argnames, donate_argnums, donate_argnames, inline, keep_unused):
-        functools.update_wrapper(self, function, updated=())
-        self.__wrapped__ = function
+    What `jit` returns is the function that `dispatcher` makes of it: one Python frame between the caller and the executable.
+    """
+
+    def __init__(self, function, static_argnums, static_argnames, donate_argnums, donate_argnames, inline):
         self.name = function_name(function)
         self._function = function
         self._static = _Marked(function, static_argnums, static_argnames, "static")
@@ -119,32 +122,46 @@ class JitFunction:
         self._entries: dict = {}
         self._programs: dict = {}
 
-    def __repr__(self) -> str:
-        return f"<jit of {self.name}>"
+    def dispatcher(self) -> Callable:
+        """The function to call. An entry is found by (treedef, flags, avals); the treedef is None for arrays by position."""
+        thread, find, careful, run = tracing._state, self._entries.get, self._careful_call, self._run
 
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+        def call(*args, **kwargs):
+            if thread.frames:
+                return careful(args, kwargs)
+            leaves, treedef, nested = args, None, kwargs
+            for x in args:
+                if type(x) is not DeviceArray:
+                    nested = True
+                    break
+            try:
+                if nested:
+                    leaves, treedef = tree.flatten_leaves((args, kwargs))
+                key, buffers = [treedef, config._trace_key], []
+                for x in leaves:
+                    if type(x) is not DeviceArray:
+                        return careful(args, kwargs)
+                    key.append(x.aval)
+                    buffers.append(x._buffer)
+                entry = find(tuple(key))
+            except (ValueError, TypeError):
+                return careful(args, kwargs)
+            if entry is None:  # also under `disable_jit`, which the key holds, and with static arguments, which it does not
+                return careful(args, kwargs)
+            if not entry.direct:
+                return run(entry, leaves)
+            try:
+                outs = entry.program._run(buffers)
+            except Exception as error:
+                hide_internal_frames(error)
+                raise
+            return entry.unflatten(wrap_all(outs, entry.computed))
 
-    def __call__(self, *args, **kwargs):
-        if tracing._state.frames:
-            return self._careful_call(args, kwargs)
-        try:
-            leaves, treedef = tree.flatten_leaves((args, kwargs))
-            entry = self._entries.get((treedef, config._trace_key, *[x.aval for x in leaves]))
-            buffers = [x._buffer for x in leaves]
-        except (AttributeError, ValueError, TypeError):
-            return self._careful_call(args, kwargs)
-        if entry is None:  # also under `disable_jit`, which the key holds, and with static arguments, which it does not
-            return self._careful_call(args, kwargs)
-        if not entry.direct:
-            return self._run(entry, leaves)
-        program = entry.program
-        try:
-            outs = program._run(buffers)
-        except Exception as error:
-            hide_internal_frames(error)
-            raise
-        return entry.unflatten(wrap_all(outs, program.computed))
+        functools.update_wrapper(call, self._function, updated=())
+        call.__wrapped__ = self._function
+        for stage in ("trace", "lower", "eval_shape", "clear_cache"):
+            setattr(call, stage, getattr(self, stage))
+        return call
 
     # -- the careful way: static arguments, values to convert, first calls, calls inside a trace
 
@@ -222,7 +239,14 @@ class JitFunction:
             entry = self._make_entry(call_, key, device)
             entry.program.compile()
             self._entries[(*key, device) if many else key] = entry
+            if not many and self._by_position(call_):
+                self._entries[(None, *key[1:])] = entry
         return self._run(entry, arrays)
+
+    def _by_position(self, call_: Call) -> bool:
+        """Whether the arguments are leaves given by position, so that their avals alone select the program."""
+        args, kwargs = tree.unflatten(call_.treedef, call_.leaves)
+        return not kwargs and not self._static.any and len(args) == len(call_.leaves) and all(map(is_array_like, args))
 
     def _make_entry(self, call_: Call, key, device) -> _Entry:
         traced = self._trace(call_, key)
@@ -518,4 +542,4 @@ def jit(
         )
     if not callable(fun):
         raise TypeError(f"jit expects a function, got {fun!r} of type {type(fun).__name__}")
-    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, inline, keep_unused)
+    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, inline).dispatcher()

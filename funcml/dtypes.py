@@ -21,7 +21,7 @@ from funcml.core.avals import dtype_text
 from funcml.core.config import config
 
 __all__ = [
-    "COMPLEX", "ClassVar", "DType", "FLOATS", "KEYS", "KeyDtype", "NUMERIC", "SCALAR_TYPES", "SIGNED", "SMALL_FLOATS",
+    "COMPLEX", "DType", "FLOATS", "KEYS", "KeyDtype", "NUMERIC", "SCALAR_TYPES", "SIGNED", "SMALL_FLOATS",
     "TypePromotionError", "UNSIGNED", "bfloat16", "bit_width", "bool_", "can_cast", "canonical", "check_int_range",
     "complex128", "complex64", "complex_dtype", "default_complex", "default_float", "default_int", "dtype_of",
     "extended", "finfo", "float0", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4", "float8_e4m3",

@@ -17,7 +17,8 @@ import contextlib
 import difflib
 import os
 import threading
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _EXPECTED = {bool: "True or False", int: "an int >= 0", str: "a path"}
@@ -164,6 +165,21 @@ class _ThreadState(threading.local):
         self.trace_key: tuple = ()
 
 
+class TraceKey(tuple):
+    """The traced flags; one object for each combination, so that it hashes and compares by identity in cache keys."""
+
+    _known: ClassVar[dict[tuple, TraceKey]] = {}
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+    @classmethod
+    def of(cls, values: Iterable) -> TraceKey:
+        """The one key of these values."""
+        values = tuple(values)
+        return cls._known.setdefault(values, cls(values))
+
+
 class _TraceKey:
     """The descriptor beneath `config._trace_key`: what to read while some thread overrides a traced flag."""
 
@@ -171,7 +187,7 @@ class _TraceKey:
         local = config._local
         if local.generation != config._generation:
             local.generation = config._generation
-            local.trace_key = tuple(flag.__get__(config) for flag in FLAGS.values() if flag.traced)
+            local.trace_key = TraceKey.of(flag.__get__(config) for flag in FLAGS.values() if flag.traced)
         return local.trace_key
 
 
@@ -259,7 +275,7 @@ class Config:
 
     def _derive_trace_key(self) -> None:
         values = self._globals
-        values["_trace_key"] = tuple(values[flag.name] for flag in FLAGS.values() if flag.traced)
+        values["_trace_key"] = TraceKey.of(values[flag.name] for flag in FLAGS.values() if flag.traced)
 
 
 for _name, _declared in FLAGS.items():

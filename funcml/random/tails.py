@@ -23,6 +23,7 @@ from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.powers import sqrt, square
 from funcml.primitives.tangents import scalar_of
+from funcml.transforms.custom_jvp import custom_jvp
 
 __all__ = ["in_far_tail", "may_be_far", "mills", "truncated_tail"]
 
@@ -64,10 +65,38 @@ def mills(x):
     return ew.mul(inverse, ew.div(a, b))
 
 
-# In the right tail a < X < b the sample solves S(X) = v S(a), v = 1 - u (1 - S(b) / S(a)), u uniform. With S = R p and
-# X = a + d that is
+# In the right tail a < X < b the sample solves S(X) = S(a) - u (S(a) - S(b)), u uniform; that is S(X) = v S(a) with
+# v = 1 - u (1 - S(b) / S(a)). With S = R p and X = a + d it is
 #     G(X) = d (a + X) / 2 - log R(X) + log R(a) + log v = 0,      G' = 1 / R,
 # for Newton's method from the X at which G without the ratio of the R's is 0.
+@custom_jvp
+def _solution(u, a, b):
+    log_mills = tr.log(mills(a))
+    log_share = ew.sub(ew.sub(tr.log(mills(b)), log_mills), _half_difference_of_squares(b, a))
+    log_v = tr.log1p(ew.mul(u, tr.expm1(log_share)))
+    start = ew.mul(-2.0, log_v)
+    x = ew.add(a, ew.div(start, ew.add(a, sqrt(ew.add(square(a), start)))))
+    for _ in range(_NEWTON_STEPS):
+        ratio = mills(x)
+        residual = ew.sub(ew.add(_half_difference_of_squares(x, a), log_v), ew.sub(tr.log(ratio), log_mills))
+        x = ew.sub(x, ew.mul(ratio, residual))
+    return x
+
+
+def _half_difference_of_squares(x, y):
+    return ew.mul(0.5, ew.mul(ew.sub(x, y), ew.add(x, y)))
+
+
+# p(X) X' = (1 - u) p(a) a' + u p(b) b';  u is made of bits and does not move
+@_solution.defjvp
+def _solution_jvp(primals, tangents):
+    (u, a, b), (_, ta, tb) = primals, tangents
+    x = _solution(u, a, b)
+    from_a = ew.mul(ew.sub(1.0, u), tr.exp(_half_difference_of_squares(x, a)))
+    from_b = ew.mul(u, tr.exp(_half_difference_of_squares(x, b)))
+    return x, ew.add(ew.mul(from_a, ta), ew.mul(from_b, tb))
+
+
 def truncated_tail(u, lower, upper):
     """Samples in intervals that lie in a far tail, from u uniform in [0, 1); elsewhere some finite numbers."""
     dtype = aval_of(u).dtype
@@ -77,13 +106,5 @@ def truncated_tail(u, lower, upper):
     near = broadcast_in_dim(scalar_of(aval_of(u), 8), aval_of(u).shape)
     a = ew.select(far, ew.select(right, lower, ew.neg(upper)), near)
     b = ew.min(ew.select(far, ew.select(right, upper, ew.neg(lower)), near), ew.add(a, _NEGLIGIBLE))
-    log_mills = tr.log(mills(a))
-    log_share = ew.sub(ew.sub(tr.log(mills(b)), log_mills), ew.mul(0.5, ew.mul(ew.sub(b, a), ew.add(a, b))))
-    log_v = tr.log1p(ew.mul(u, tr.expm1(log_share)))
-    start = ew.mul(-2.0, log_v)
-    x = ew.add(a, ew.div(start, ew.add(a, sqrt(ew.add(square(a), start)))))
-    for _ in range(_NEWTON_STEPS):
-        ratio = mills(x)
-        gap = ew.mul(0.5, ew.mul(ew.sub(x, a), ew.add(a, x)))
-        x = ew.sub(x, ew.mul(ratio, ew.add(ew.add(ew.sub(gap, tr.log(ratio)), log_mills), log_v)))
+    x = _solution(u, a, b)
     return ew.convert(ew.select(right, x, ew.neg(x)), dtype)

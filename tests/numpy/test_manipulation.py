@@ -1,0 +1,145 @@
+"""Shapes, joining, cutting, padding, choosing and ordering, against NumPy."""
+
+import numpy as np
+import pytest
+
+import funcml
+import funcml.numpy as jnp
+from tests.products import check_products
+
+X = np.arange(24.0).reshape(2, 3, 4)
+V = np.array([3.0, 1.0, 2.0, 1.0, 5.0])
+
+
+def same(ours, want):
+    if isinstance(want, tuple | list):
+        assert len(ours) == len(want)
+        for a, b in zip(ours, want, strict=True):
+            same(a, b)
+        return
+    assert np.shape(ours) == np.shape(want)
+    np.testing.assert_allclose(ours, want, rtol=1e-14)
+
+
+CASES = {
+    "reshape": lambda m: [m.reshape(X, (4, -1)), m.reshape(X, (6, 4), order="F"), m.ravel(X), m.ravel(X, order="F")],
+    "axes": lambda m: [m.transpose(X), m.transpose(X, (1, 0, 2)), m.swapaxes(X, 0, -1), m.moveaxis(X, (0, 1), (-1, 0)),
+                       m.rollaxis(X, 2, 1), m.matrix_transpose(X), m.permute_dims(X, (2, 0, 1))],
+    "length 1": lambda m: [m.squeeze(X[:1]), m.squeeze(X[:, :1], 1), m.expand_dims(X, (0, -1)), m.expand_dims(V, 1)],
+    "at least": lambda m: [m.atleast_1d(2.0), m.atleast_2d(V), m.atleast_3d(V), m.atleast_3d(X[0]), *m.atleast_2d(1.0, V)],
+    "broadcast": lambda m: [m.broadcast_to(V, (2, 5)), *m.broadcast_arrays(V, V[:, None], 1.0)],
+    "join": lambda m: [m.concatenate([X, 2 * X], 1), m.concatenate([X, V], None), m.stack([V, V], 1), m.concat([V, V]),
+                       m.vstack([V, V]), m.hstack([V, V]), m.hstack([X, X]), m.dstack([V, V]), m.column_stack([V, X[0].T[:5].ravel()[:5]]),
+                       m.append(X, V), m.append(X, X, 0)],
+    "cut": lambda m: [*m.split(X, 2, 2), *m.split(V, [1, 3]), *m.array_split(V, 3), *m.array_split(V, [1, 9, -1]),
+                      *m.hsplit(X, 3), *m.vsplit(X, 2), *m.dsplit(X, 2), *m.split(V, [3, 1])],
+    "turn": lambda m: [m.flip(X), m.flip(X, 1), m.fliplr(X), m.flipud(X), *[m.rot90(X, k, (0, 2)) for k in range(-1, 4)]],
+    "roll": lambda m: [m.roll(V, 2), m.roll(X, 5), m.roll(X, -1, 1), m.roll(X, (1, 2), (0, 2)), m.roll(X, 1, (0, 1)), m.roll(V, 12)],
+    "tile": lambda m: [m.tile(V, 2), m.tile(V, (2, 1)), m.tile(X, (2, 1)), m.resize(V, (3, 4)), m.resize(V, 3), m.tile(2.0, 3)],
+    "repeat": lambda m: [m.repeat(V, 2), m.repeat(X, 2, 1), m.repeat(V, [0, 1, 2, 0, 3]), m.repeat(X, [1, 2], 0)],
+    "flat indices": lambda m: [*m.unravel_index(np.array([5, 23, 0]), (2, 3, 4)),
+                               m.ravel_multi_index((np.array([1, 0]), np.array([2, 1])), (2, 3)),
+                               m.ravel_multi_index((np.array([9, -1]), np.array([2, 1])), (2, 3), mode="wrap"),
+                               m.ravel_multi_index((np.array([9, -1]), np.array([2, 1])), (2, 3), mode="clip")],
+    "take": lambda m: [m.take(X, np.array([[1, -1], [0, 2]]), 1), m.take(X, np.array([3, 7])), m.take(V, 2),
+                       m.take(V, np.array([9, -9]), mode="clip"), m.take(V, np.array([9, 7]), mode="wrap"),
+                       m.take_along_axis(X, np.array([[[1]], [[2]]]), 1), m.compress(np.array([1, 0, 1]), X, 1)],
+    "choose": lambda m: [m.where(X > 5, X, -1.0), m.where(V > 2), m.nonzero(X % 3), m.argwhere(X % 5 == 0), m.flatnonzero(V > 1),
+                         m.select([V > 2, V > 1], [V, 2 * V], 7.0), m.extract(V > 1, V), m.argwhere(np.array(3.0))],
+    "sort": lambda m: [m.sort(V), m.sort(X[:, ::-1], 1), m.sort(X, None), m.argsort(V, kind="stable"), m.lexsort((V, V % 2)),
+                       m.sort(np.array([np.nan, 1, -np.nan, -np.inf])), m.partition(V, 2)[2], m.sort_complex(V)],
+    "search": lambda m: [m.searchsorted(np.sort(V), np.array([0, 1, 1.5, 9]), side=s) for s in ("left", "right")]
+    + [m.digitize(V, np.array([1.0, 2.0, 4.0]), r) for r in (False, True)] + [m.digitize(V, np.array([4.0, 2.0, 1.0]))],
+    "unique": lambda m: [m.unique(V), *m.unique(V, True, True, True), m.unique(np.array([[1, 2], [1, 2]]), axis=0)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_numpy(name):
+    same(CASES[name](jnp), CASES[name](np))
+
+
+@pytest.mark.parametrize("mode, options", [
+    ("constant", {}), ("constant", {"constant_values": ((1, 2), (3, 4))}), ("edge", {}), ("reflect", {}), ("symmetric", {}),
+    ("wrap", {}), ("linear_ramp", {"end_values": 5}), ("maximum", {}), ("mean", {"stat_length": 2}), ("minimum", {}),
+], ids=str)
+def test_pad(mode, options):
+    x = X[0]
+    for width in (1, (2, 3), ((1, 0), (5, 7))):
+        same(jnp.pad(x, width, mode, **options), np.pad(x, width, mode, **options))
+    check_products(lambda x: jnp.pad(x, ((1, 2), (0, 3)), mode, **options), x + 0.1 * np.sin(x))
+
+
+def test_bisection_finds_what_comparison_finds(rng):
+    a = np.sort(np.concatenate([rng.normal(size=200), [np.nan] * 5, np.repeat(0.25, 20)]))
+    v = np.concatenate([rng.normal(size=30), a[::17], [np.nan, np.inf, -np.inf, 0.25]])
+    for side in ("left", "right"):
+        same(jnp.searchsorted(a, v, side=side), np.searchsorted(a, v, side=side))
+    same(jnp.searchsorted(np.array([1, 2, 3, np.nan, np.nan]), np.array([0, 2.5, 3])), [0, 2, 2])
+    same(jnp.searchsorted(V, 2.0, sorter=np.argsort(V)), 2)
+
+
+def test_descending_order_is_stable():
+    same(jnp.argsort(np.array([1, 2, 1, 2]), descending=True), [1, 3, 0, 2])
+    same(jnp.sort(V, descending=True), np.sort(V)[::-1])
+
+
+def test_results_of_fixed_length_may_be_traced():
+    def function(v, n, shift):
+        return [
+            *jnp.nonzero(v > 1.5, size=4, fill_value=-1), jnp.argwhere(v > 1.5, size=2), jnp.where(v < 0, size=1, fill_value=9)[0],
+            *jnp.unique(v, True, True, True, size=5, fill_value=-1.0), jnp.unique(v, size=2),
+            jnp.repeat(v, n, total_repeat_length=7), jnp.roll(v, shift), jnp.roll(X, shift, 2), jnp.compress(v > 1, v, size=4),
+        ]  # fmt: skip
+
+    ours = funcml.jit(function)(V, np.array([1, 0, 2, 1, 0]), 3)
+    same(ours, [
+        [0, 2, 4, -1], [[0], [2]], [9],
+        [1, 2, 3, 5, -1], [1, 2, 0, 4, 1], [2, 0, 1, 0, 3], [2, 1, 1, 1, 0], [1, 2],
+        [3, 2, 2, 1, 5, 5, 5], np.roll(V, 3), np.roll(X, 3, 2), [3, 2, 5, 0],
+    ])  # fmt: skip
+
+
+def test_out_of_bounds():
+    with pytest.raises(IndexError, match="take: index 5 is out of bounds for an axis of length 5"):
+        jnp.take(V, 5)
+    same(funcml.jit(lambda i: jnp.take(V, i))(np.array([5, 0])), [np.nan, 3])
+    same(jnp.take(V, np.array([5]), mode="fill", fill_value=-1), [-1])
+    same(funcml.grad(lambda v: jnp.take(v, np.array([7]), mode="clip").sum())(V), [0, 0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, v: [jnp.concatenate([x[0], x[1]], 1), jnp.stack([v, v * v]), jnp.tile(v, 2), jnp.repeat(x, 2, 1), jnp.flip(x)],
+    lambda x, v: [jnp.rot90(x), jnp.roll(x, 2, 1), jnp.reshape(x, (4, 6), order="F"), *jnp.split(v, [2]), *jnp.unstack(v)],
+    lambda x, v: [jnp.sort(v), jnp.take(x, np.array([2, 0]), 1), jnp.where(x > 3, x, v[0]), jnp.select([v > 2], [v], 0.0)],
+], ids=range(3))  # fmt: skip
+def test_derivatives(function):
+    check_products(function, X, V + 0.1 * np.arange(5))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: jnp.reshape(X, (5, -1)), ValueError, r"reshape of f64\[2,3,4\]: 24 elements do not fill the shape \(5, -1\)"),
+    (lambda: jnp.reshape(X, (5, 5)), TypeError, "it has 24 elements"),
+    (lambda: jnp.squeeze(X, 0), ValueError, "must have length 1"),
+    (lambda: jnp.concatenate([X, V]), TypeError, "the shapes may differ along axis 0 only"),
+    (lambda: jnp.concatenate([1.0, 2.0]), ValueError, "cannot be joined; use stack"),
+    (lambda: jnp.stack([X, V]), ValueError, "stack expects arrays of one shape"),
+    (lambda: jnp.stack([]), ValueError, "stack expects at least one array"),
+    (lambda: jnp.split(V, 2), ValueError, "does not divide into 2 equal parts; try array_split"),
+    (lambda: jnp.broadcast_to(V, (4,)), ValueError, "does not broadcast to the shape"),
+    (lambda: jnp.transpose(X, (0, 0, 1)), ValueError, "an axis stands twice"),
+    (lambda: jnp.moveaxis(X, 0, (1, 2)), ValueError, "must be as many"),
+    (lambda: jnp.expand_dims(X, 7), ValueError, "axis 7 is out of bounds"),
+    (lambda: jnp.pad(V, 1, "mirror"), ValueError, "mode must be one of 'constant', 'linear_ramp'"),
+    (lambda: jnp.pad(V, 1, "edge", constant_values=1), ValueError, "mode 'edge' has no option 'constant_values'"),
+    (lambda: jnp.pad(V, ((1, 2), (3, 4))), ValueError, "must be a number, a pair, or 1 pairs"),
+    (lambda: jnp.take(V, 0.5), TypeError, "take expects integers as indices"),
+    (lambda: jnp.where(V > 1, V), ValueError, "either the condition alone, or x and y too"),
+    (lambda: funcml.jit(jnp.nonzero)(V), TypeError, "without `size`. decides the shape of the result"),
+    (lambda: funcml.jit(lambda v, n: jnp.repeat(v, n))(V, 2), TypeError, "repeats .without total_repeat_length."),
+    (lambda: jnp.searchsorted(X, 1.0), ValueError, r"searchsorted expects a vector to search in, got f64\[2,3,4\]"),
+    (lambda: jnp.sort(V, kind="bogo"), ValueError, "kind must be"),
+])  # fmt: skip
+def test_words_of_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
