@@ -127,8 +127,14 @@ def flatten_call(function: Callable, args: tuple, kwargs: dict, transform: str) 
     return Call(function, leaves, treedef, traced, transform)
 
 
-def trace_call(call: Call, avals: Sequence[ShapedArray], values: Sequence | None = None) -> Traced:
-    """Traces the function on tracers of these avals in the place of the traced leaves."""
+def trace_call(
+    call: Call, avals: Sequence[ShapedArray], values: Sequence | None = None, interned: bool | None = None
+) -> Traced:
+    """Traces the function on tracers of these avals in the place of the traced leaves.
+
+    The program is interned, so that what passes make of it is found again; by default not inside another trace, where the result
+    becomes part of that one.
+    """
     result: list = []
 
     def flat(*tracers):
@@ -141,7 +147,10 @@ def trace_call(call: Call, avals: Sequence[ShapedArray], values: Sequence | None
         return [as_value(x) for x, a in zip(outs, arrays, strict=True) if a]
 
     jaxpr, captured = trace(flat, avals, call.name, values)
-    return Traced(intern(checked(jaxpr)), captured, *result)
+    checked(jaxpr)
+    if interned or (interned is None and current_frame() is None):
+        jaxpr = intern(jaxpr)
+    return Traced(jaxpr, captured, *result)
 
 
 def evaluate(jaxpr: Jaxpr, values: Sequence, origin=None) -> list:

@@ -33,7 +33,7 @@ from funcml.core import tracing
 from funcml.core.avals import ShapedArray, shaped
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
-from funcml.core.ir import Jaxpr
+from funcml.core.ir import Jaxpr, intern
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
@@ -197,15 +197,18 @@ class JitFunction:
         avals = tuple([aval_of(x) for x in leaves])
         return call_, (treedef, config.trace_key(), *avals, *static_key)
 
-    def _trace(self, call_: Call, key):
-        """The program of a call, from memory if it closes over no tracer."""
+    def _trace(self, call_: Call, key, interned: bool = True):
+        """The program of a call, from memory if it closes over no tracer; interned where it is to be run or called."""
         found = self._programs.get(key)
         if found is None:
-            avals = [aval_of(x) for x in call_.leaves]
-            found = trace_call(call_, avals)
+            found = trace_call(call_, [aval_of(x) for x in call_.leaves], interned=interned)
             self._check_outputs(found)
-            if not any(type(x) is Tracer for x in found.captured):
-                self._programs[key] = found
+        elif not interned or found.jaxpr.canonical:
+            return found
+        else:
+            found = found._replace(jaxpr=intern(found.jaxpr))
+        if not any(type(x) is Tracer for x in found.captured):
+            self._programs[key] = found
         return found
 
     def _check_outputs(self, traced) -> None:
@@ -236,7 +239,7 @@ class JitFunction:
         many = len(pjrt.local_devices()) > 1
         entry = self._entries.get((*key, device) if many else key)
         if entry is None:
-            entry = self._make_entry(call_, key, device)
+            entry = self._make_entry(self._trace(call_, key), call_, device)
             entry.program.compile()
             self._entries[(*key, device) if many else key] = entry
             if not many and self._by_position(call_):
@@ -248,8 +251,7 @@ class JitFunction:
         args, kwargs = tree.unflatten(call_.treedef, call_.leaves)
         return not kwargs and not self._static.any and len(args) == len(call_.leaves) and all(map(is_array_like, args))
 
-    def _make_entry(self, call_: Call, key, device) -> _Entry:
-        traced = self._trace(call_, key)
+    def _make_entry(self, traced, call_: Call, device) -> _Entry:
         donated = self._donated.flags(call_)
         captured = placed(traced.captured)[0] if traced.captured else []
         if any(donated):
@@ -284,7 +286,7 @@ class JitFunction:
     def trace(self, *args, **kwargs) -> TracedFunction:
         """The program for arguments of these types (arrays or `ShapeDtypeStruct`s), without compiling it."""
         call_, key = self._flatten(args, kwargs, abstract=True)
-        return TracedFunction(self, call_, key, self._trace(call_, key))
+        return TracedFunction(self, call_, key, self._trace(call_, key, interned=False))
 
     def lower(self, *args, **kwargs) -> Lowered:
         """The StableHLO module for arguments of these types."""
@@ -335,7 +337,7 @@ class Lowered:
 
     def __init__(self, traced: TracedFunction):
         self._traced = traced
-        self._entry = traced._jitted._make_entry(traced._call, traced._key, pjrt.default_device())
+        self._entry = traced._jitted._make_entry(traced._traced, traced._call, pjrt.default_device())
 
     def as_text(self, dialect: str | None = None) -> str:
         """The StableHLO module as text."""

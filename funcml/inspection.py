@@ -70,7 +70,7 @@ def named_call(fun: Callable | None = None, *, name: str | None = None):
             return fun(*args, **kwargs)
         made = flatten_call(fun, args, kwargs, "named_call")
         values = made.inputs()
-        traced = trace_call(made, [aval_of(x) for x in values], values)
+        traced = trace_call(made, [aval_of(x) for x in values], values, interned=True)
         return traced.rebuild(call(traced.jaxpr, [*traced.captured, *values], label))
 
     return named

@@ -364,6 +364,8 @@ def _einsum(arrays, spec, optimize, precision, preferred):
 def _check_lengths(spec: str, terms) -> None:
     lengths: dict[str, int] = {}
     for letters, x in terms:
+        if len(letters) != x.ndim:
+            raise ValueError(f"einsum {spec!r}: {letters!r} has {len(letters)} letters for an operand {x.aval}")
         for c, n in zip(letters, x.shape, strict=True):
             if lengths.setdefault(c, n) != n:
                 raise ValueError(f"einsum {spec!r}: the axis {c} has the lengths {lengths[c]} and {n}")

@@ -210,7 +210,7 @@ def _digitize(x, bins, right):
     rising = _search(bins, x, side, dtypes.int32)
     if n < 2:
         return rising
-    falling = ew.sub(np.int32(n), _search(shaping.rev(bins, (0,)), x, "left" if side == "right" else "right", dtypes.int32))
+    falling = ew.sub(np.int32(n), _search(shaping.rev(bins, (0,)), x, side, dtypes.int32))
     ends = [ax.squeeze(shaping.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, n - 1)]
     return ew.select(ew.le(ends[0], ends[1]), rising, falling)
 

@@ -35,7 +35,8 @@ __all__ = ["choice", "permutation"]
 def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
     """`x` (or 0, ..., x - 1 for an int) in random order along `axis`; with `independent`, each line in an order of its own.
 
-    >>> sorted(permutation(key(0), 4).tolist())
+    >>> from funcml import random
+    >>> sorted(random.permutation(random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
     key, (x, count) = one_key("permutation", key), _population("permutation", x)

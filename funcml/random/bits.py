@@ -22,7 +22,8 @@ UNSIGNED_OF_WIDTH = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: 
 def bits(key, shape=(), dtype=None) -> Array:
     """Uniform random bits as integers of an unsigned dtype, uint32 by default.
 
-    >>> bits(key(0), (2,))
+    >>> from funcml import random
+    >>> random.bits(random.key(0), (2,))
     Array([4070199207, 4202968538], dtype=uint32)
     """
     default = UNSIGNED_OF_WIDTH[dtypes.bit_width(dtypes.default_int())]

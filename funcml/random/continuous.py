@@ -38,7 +38,8 @@ __all__ = [
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
     """Uniform samples in [minval, maxval); the bounds broadcast to `shape`.
 
-    >>> uniform(key(0), (2,))
+    >>> from funcml import random
+    >>> random.uniform(random.key(0), (2,))
     Array([0.947667  , 0.97856486], dtype=float32)
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
@@ -80,7 +81,8 @@ def uniform_of_pair(key, shape, dtype) -> list:
 def normal(key, shape=(), dtype=None) -> Array:
     """Samples of the standard normal distribution; complex ones have variance 1, half of it in each part.
 
-    >>> normal(key(0), (2,))
+    >>> from funcml import random
+    >>> random.normal(random.key(0), (2,))
     Array([1.6226422, 2.0252647], dtype=float32)
     """
     dtype = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)

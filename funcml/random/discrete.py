@@ -35,7 +35,8 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
     Twice the bits of the dtype (of int32 at least) are drawn and divided with rest, so that the bias is below one part
     in 2**32. Bounds are limited to what the dtype holds; one above its maximum stands for all that it holds.
 
-    >>> randint(key(0), (3,), 0, 10)
+    >>> from funcml import random
+    >>> random.randint(random.key(0), (3,), 0, 10)
     Array([2, 0, 9], dtype=int32)
     """
     key = one_key("randint", key)
@@ -106,7 +107,8 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
 
     `mode="high"` draws twice as many bits, for probabilities below 1e-7 in float32.
 
-    >>> bernoulli(key(0), 0.5, (3,))
+    >>> from funcml import random
+    >>> random.bernoulli(random.key(0), 0.5, (3,))
     Array([False, False, False])
     """
     check_mode("bernoulli", mode)

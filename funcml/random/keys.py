@@ -68,7 +68,8 @@ def cipher(key, shape: tuple[int, ...]) -> list:
         count = reshape(shaping.iota(dtypes.uint64, (size,)), shape)
         high, low = convert(shift_right_logical(count, 32), _U32), convert(count, _U32)
     k1, k2 = words(key)
-    return threefry2x32(*[broadcast_in_dim(w, shape) for w in (k1, k2)], broadcast_in_dim(high, shape), low)
+    k1, k2, high = (broadcast_in_dim(w, shape) for w in (k1, k2, high))
+    return threefry2x32(k1, k2, high, low)
 
 
 def _from_words(first, second, typed: bool):

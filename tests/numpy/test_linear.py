@@ -42,7 +42,7 @@ def test_products():
         lambda m: m.dot(a, draw(4, 6)), lambda m: m.dot(2.0, v), lambda m: m.inner(v, w), lambda m: m.outer(v, w),
         lambda m: m.tensordot(a, b, 2), lambda m: m.tensordot(a, a, ([0, 2], [0, 2])), lambda m: m.tensordot(v, w, 0),
         lambda m: m.vdot(z, z * 1j), lambda m: m.vecdot(z, z * 1j), lambda m: m.kron(v, w), lambda m: m.kron(v[0], w),
-        lambda m: m.cross(v, w), lambda m: m.cross(v, w[:, :2]), lambda m: m.cross(v.T, w.T, axis=0),
+        lambda m: m.cross(v, w), lambda m: m.cross(v.T, w.T, axis=0),
         lambda m: m.trace(a, 1, 1, 2), lambda m: m.matmul(np.array([[True, False]]), np.array([[True], [True]])),
         lambda m: m.linalg.matrix_power(draw(3, 3), 5), lambda m: m.linalg.multi_dot([v, w.T, v]), lambda m: m.vecdot(v, w, axis=0),
     ]  # fmt: skip
@@ -138,7 +138,7 @@ def test_spectral_norms_say_what_they_need():
     (lambda: jnp.dot(np.ones((2, 3)), np.ones((2, 3))), ValueError, "must have equal lengths"),
     (lambda: jnp.tensordot(np.ones(3), np.ones(3), 2), TypeError, "is more than"),
     (lambda: jnp.cross(np.ones(4), np.ones(4)), ValueError, "vectors of 2 or 3 components"),
-    (lambda: jnp.einsum("ij,jk", np.ones(3), np.ones((3, 3))), TypeError, "einsum 'ij,jk'"),
+    (lambda: jnp.einsum("ij,jk", np.ones(3), np.ones((3, 3))), ValueError, r"'ij' has 2 letters for an operand f64\[3\]"),
     (lambda: jnp.linalg.norm(np.ones((2, 2, 2)), 2), ValueError, "one axis for a vector norm or two for a matrix norm"),
     (lambda: jnp.linalg.norm(np.ones(3), "fro", axis=0), ValueError, "ord 'fro' is for matrices"),
 ])
