@@ -31,6 +31,7 @@ __all__ = [
     "Call",
     "Traced",
     "argument_name",
+    "as_traced",
     "as_value",
     "evaluate",
     "flatten_call",
@@ -156,11 +157,11 @@ def trace_call(
 def evaluate(jaxpr: Jaxpr, values: Sequence, origin=None) -> list:
     """The outputs of a program: recorded in the current trace if there is one, run at once if not."""
     if current_frame() is not None:
-        return [_traced(x) for x in eval_jaxpr(jaxpr, values)]
+        return [as_traced(x) for x in eval_jaxpr(jaxpr, values)]
     return run_program(jaxpr, values, origin)
 
 
-def _traced(x):
+def as_traced(x):
     """`x`, made a value of the current program if it is a literal."""
     if type(x) is not Literal:
         return x

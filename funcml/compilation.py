@@ -21,8 +21,8 @@ import numpy as np
 from funcml import tree
 from funcml.arguments import (
     Call,
-    _traced,
     argument_name,
+    as_traced,
     as_value,
     describe_value,
     function_name,
@@ -228,7 +228,7 @@ class JitFunction:
         traced = self._trace(call_, key)
         operands = [*traced.captured, *call_.leaves]
         if self._inline:
-            outs = [_traced(x) for x in eval_jaxpr(traced.jaxpr, operands)]
+            outs = [as_traced(x) for x in eval_jaxpr(traced.jaxpr, operands)]
         else:
             outs = call(traced.jaxpr, operands, self.name)
         return traced.rebuild(outs)

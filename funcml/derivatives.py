@@ -17,6 +17,7 @@ from funcml.arguments import (
     Call,
     Traced,
     argument_name,
+    as_traced,
     as_value,
     describe_value,
     evaluate,
@@ -30,12 +31,13 @@ from funcml.compilation import ShapeDtypeStruct
 from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero
-from funcml.core.tracing import aval_of
+from funcml.core.tracing import aval_of, current_frame
+from funcml.lowering.execute import run_program
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import tangent_aval
 from funcml.transforms.jvp import jvp_jaxpr
-from funcml.transforms.linearize import grad_jaxpr, linearize_jaxpr, vjp_jaxpr
+from funcml.transforms.linearize import evaluate_grad, grad_jaxpr, linearize_jaxpr, vjp_jaxpr
 from funcml.transforms.transpose import transpose_jaxpr
 
 __all__ = [
@@ -116,8 +118,11 @@ def _gradient(fun, transform, argnums, has_aux, holomorphic, allow_int) -> Calla
         flags = [m for m, t in zip(moving, call.traced, strict=True) if t]
         inexact = [f and dtypes.is_inexact(aval_of(x).dtype) for f, x in zip(flags, values, strict=True)]
         nonzero = (False,) * len(traced.captured) + tuple(inexact)
-        program, captured, _ = grad_jaxpr(traced.jaxpr, nonzero)
-        outs = evaluate(program, [*captured, *traced.captured, *values], origin)
+        if current_frame() is None:
+            program, captured, _ = grad_jaxpr(traced.jaxpr, nonzero)
+            outs = run_program(program, [*captured, *traced.captured, *values], origin)
+        else:
+            outs = [as_traced(x) for x in evaluate_grad(traced.jaxpr, nonzero, [*traced.captured, *values])]
         n = len(traced.jaxpr.outs)
         gradients = iter(outs[n:])
         leaves = [

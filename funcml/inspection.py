@@ -12,6 +12,7 @@ from funcml.core.errors import user_facing
 from funcml.core.ir import Jaxpr
 from funcml.core.tracing import aval_of, current_frame
 from funcml.transforms.call import call
+from funcml.transforms.simplify import dce
 
 __all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
 
@@ -24,7 +25,7 @@ def make_jaxpr(
 ) -> Callable:
     """The function that gives the program of `fun` for arguments of given types (arrays or `ShapeDtypeStruct`s).
 
-    Values that `fun` closes over are the leading inputs. With `return_shape`, gives also the result with a `ShapeDtypeStruct`
+    Values that `fun` closes over are the leading inputs; what no output needs is left out. With `return_shape`, gives also the result with a `ShapeDtypeStruct`
     for each array.
 
     >>> import funcml, funcml.numpy as jnp
@@ -39,7 +40,8 @@ def make_jaxpr(
     def record(*args, **kwargs) -> Jaxpr | tuple:
         jitted = jit(fun, static_argnums=static_argnums or None, static_argnames=static_argnames or None)
         traced = jitted.trace(*args, **kwargs)
-        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+        jaxpr = dce(traced.jaxpr)
+        return (jaxpr, traced.out_info) if return_shape else jaxpr
 
     return user_facing(record)
 

@@ -86,11 +86,11 @@ class AdoptedFunction(JaxFunction):
             return self._function(*args, **kwargs)
         try:
             leaves, treedef = tree.flatten((args, kwargs))
+            if any(map(is_jax_tracer, leaves)):
+                return self._function(*args, **kwargs)
             if any(map(self._is_ours, leaves)):
                 return self._our_call(leaves, treedef)
-            foreign = list(filter(is_foreign_array, leaves))
-            result = self._function(*args, **kwargs)
-            return result if any(map(is_jax_tracer, foreign)) else _adopted_result(result, keep_arrays=bool(foreign))
+            return _adopted_result(self._function(*args, **kwargs), keep_arrays=any(map(is_foreign_array, leaves)))
         except Exception as error:
             hide_internal_frames(error)
             raise

@@ -37,7 +37,7 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
 
     >>> from funcml import random
     >>> random.randint(random.key(0), (3,), 0, 10)
-    Array([2, 0, 9], dtype=int32)
+    Array([9, 0, 2], dtype=int32)
     """
     key = one_key("randint", key)
     dtype = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
@@ -109,7 +109,7 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
 
     >>> from funcml import random
     >>> random.bernoulli(random.key(0), 0.5, (3,))
-    Array([False, False, False])
+    Array([False, False,  True], dtype=bool)
     """
     check_mode("bernoulli", mode)
     key, p = one_key("bernoulli", key), operand("bernoulli", p)

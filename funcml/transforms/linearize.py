@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcml.core.ir import Jaxpr
@@ -17,9 +18,9 @@ from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import partial_eval
 from funcml.transforms.rewriting import Rewritten, remembered
 from funcml.transforms.simplify import dce
-from funcml.transforms.transpose import evaluate_transpose, transpose_jaxpr
+from funcml.transforms.transpose import backward_pass, transpose_jaxpr
 
-__all__ = ["Linearized", "grad_jaxpr", "linearize_jaxpr", "vjp_jaxpr"]
+__all__ = ["Linearized", "evaluate_grad", "grad_jaxpr", "linearize_jaxpr", "vjp_jaxpr"]
 
 
 class Linearized(NamedTuple):
@@ -60,6 +61,21 @@ def vjp_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Linearized, Rewr
     return lin, transpose_jaxpr(lin.linear, linear, given, None, True)
 
 
+def evaluate_grad(jaxpr: Jaxpr, nonzero: tuple[bool, ...], values: Sequence) -> list:
+    """Binds the value and the gradient of the first output of `jaxpr`, a scalar, in the current frame.
+
+    in:  values of the inputs
+    out: outputs..., gradients of the `nonzero` inputs...
+    """
+    lin = linearize_jaxpr(jaxpr, nonzero)
+    outs = eval_jaxpr(lin.known, [*lin.captured, *values])
+    seed = scalar_of(jaxpr.outs[0].aval, 1)
+    cts = [seed if i == 0 else Zero(tangent_aval(a.aval)) for i, a in enumerate(jaxpr.outs)]
+    given = [ct for ct, has in zip(cts, lin.has_tangent, strict=True) if has]
+    cts_in, _ = backward_pass(lin.linear, outs[len(outs) - lin.residuals :], given)
+    return [*outs[: len(jaxpr.outs)], *map(instantiate, cts_in)]
+
+
 @remembered
 def grad_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> Rewritten:
     """The value and the gradient of the first output, a scalar, in one program.
@@ -67,17 +83,5 @@ def grad_jaxpr(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> Rewritten:
     in:  captured..., inputs...
     out: outputs..., gradients of the `nonzero` inputs...
     """
-    lin = linearize_jaxpr(jaxpr, nonzero)
-    linear = (False,) * lin.residuals + (True,) * (len(lin.linear.invars) - lin.residuals)
-    seed = scalar_of(jaxpr.outs[0].aval, 1)
-
-    def value_and_gradient(*values):
-        outs = eval_jaxpr(lin.known, values)
-        cts = [seed if i == 0 else Zero(tangent_aval(a.aval)) for i, a in enumerate(jaxpr.outs)]
-        given = [ct for ct, has in zip(cts, lin.has_tangent, strict=True) if has]
-        residuals = outs[len(outs) - lin.residuals :]
-        cts_in, _ = evaluate_transpose(lin.linear, linear, residuals, given)
-        return [*outs[: len(jaxpr.outs)], *map(instantiate, cts_in)]
-
-    new, captured = trace(value_and_gradient, [v.aval for v in lin.known.invars], "grad")
-    return Rewritten(dce(new), (*captured, *lin.captured), None)
+    new, captured = trace(lambda *values: evaluate_grad(jaxpr, nonzero, values), jaxpr.in_avals, "grad")
+    return Rewritten(dce(new), captured, None)

@@ -23,7 +23,7 @@ from funcml.primitives.tangents import instantiate, tangent_aval, zeros
 from funcml.transforms.partial_eval import partial_eval
 from funcml.transforms.rewriting import Rewritten, remembered
 
-__all__ = ["evaluate_transpose", "transpose_jaxpr"]
+__all__ = ["backward_pass", "evaluate_transpose", "transpose_jaxpr"]
 
 
 class _Cotangents:
@@ -61,10 +61,13 @@ def evaluate_transpose(
     out: cotangents of the linear inputs (a value or Zero), and their masks (or None)
     """
     split = partial_eval(jaxpr, tuple(linear), (True,) * len(jaxpr.outs))
-    residuals = eval_jaxpr(split.known, consts)
-    program = split.unknown
+    return backward_pass(split.unknown, eval_jaxpr(split.known, consts), cts, masks)
+
+
+def backward_pass(program: Jaxpr, residuals: Sequence, cts: Sequence, masks: Sequence | None = None) -> tuple[list, list]:
+    """`evaluate_transpose` of a program (residuals..., linear inputs...) each of whose equations depends on a linear input."""
     env: dict[Var, object] = dict(zip(program.invars, residuals, strict=False))
-    inputs = program.invars[split.residuals :]
+    inputs = program.invars[len(residuals) :]
     undefined = set(inputs)
     for eqn in program.eqns:
         undefined.update(eqn.outvars)

@@ -201,7 +201,9 @@ UNUSUAL = {
         lambda o: o.contrib.differentially_private_aggregate(0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)
     ),
     "contrib.scale_by_muon": (
-        lambda o: o.contrib.scale_by_muon(), lambda o: {"w": PARAMS["w"]}, lambda g: {"w": g["w"]}
+        lambda o: o.contrib.scale_by_muon(weight_dimension_numbers={"w": o.contrib.MuonDimensionNumbers()}),
+        lambda o: {"w": PARAMS["w"]},
+        lambda g: {"w": g["w"]},
     ),
     "contrib.dpsgd": (lambda o: o.contrib.dpsgd(LR, 0.5, 1.1, 3), lambda o: PARAMS, lambda g: _examples(g)),
 }

@@ -380,7 +380,7 @@ def test_on_arrays_of_jax_it_is_optax():
     tx = fo.adam(0.1)
     params = jax.device_put(cases.PARAMS)
     state = tx.init(params)
-    updates, _ = jax.jit(tx.update)(params, state)
+    updates, _ = jax.jit(lambda s: tx.update(cases.PARAMS, s))(state)
     assert isinstance(state[0].count, jax.Array) and isinstance(updates["b"], jax.Array)
     assert isinstance(fo.global_norm(params), jax.Array)
 

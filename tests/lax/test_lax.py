@@ -24,15 +24,19 @@ def test_elementwise():
     x = X.ravel()
     with np.errstate(all="ignore"):
         pairs = [
-            (lax.add(x, 2.0), x + 2), (lax.sub(1.0, x), 1 - x), (lax.rem(x, 0.3), np.fmod(x, 0.3)), (lax.max(x, 0.0), np.maximum(x, 0)),
+            (lax.add(x, 2.0), x + 2), (lax.sub(1.0, x), 1 - x), (lax.rem(x, 0.3), np.fmod(x, 0.3)), (lax.max(x, 0.0),
+            np.maximum(x, 0)),
             (lax.integer_pow(x, 3), x**3), (lax.pow(lax.abs(x), 0.5), abs(x) ** 0.5), (lax.pow(x, 2), x**2),
-            (lax.rsqrt(lax.exp(x)), np.exp(-x / 2)), (lax.logistic(x), 1 / (1 + np.exp(-x))), (lax.reciprocal(x + 5), 1 / (x + 5)),
-            (lax.clamp(-0.5, x, 0.5), np.clip(x, -0.5, 0.5)), (lax.round(x + 0.5), np.floor(x + 1)), (lax.eq(x, x), x == x),
+            (lax.rsqrt(lax.exp(x)), np.exp(-x / 2)), (lax.logistic(x), 1 / (1 + np.exp(-x))), (lax.reciprocal(x + 5),
+            1 / (x + 5)),
+            (lax.clamp(-0.5, x, 0.5), np.clip(x, -0.5, 0.5)), (lax.round(x), np.trunc(x + np.copysign(0.5, x))), (lax.eq(x, x),
+            x == x),
             (lax.select(x > 0, x, -x), abs(x)), (lax.select_n(x > 0, -x, x), abs(x)), (lax.complex(x, x), x + 1j * x),
             (lax.square(x), x * x), (lax.div(np.int32(-7), np.int32(2)), -3), (lax.bitwise_and(np.int32(6), 3), 2),
             (lax.convert_element_type(x, int), x.astype(int)), (lax.is_finite(x), np.isfinite(x)), (lax.conj(x), x + 0j),
             (lax.add(np.ones((2, 1)), np.ones((1, 3))), np.full((2, 3), 2)), (lax.add(x, jnp.float64(1)), x + 1),
-            (lax.shift_right_logical(np.int32(-1), 31), 1), (lax.population_count(np.uint8(7)), 3), (lax.reduce_precision(x, 11, 52), x),
+            (lax.shift_right_logical(np.int32(-1), 31), 1), (lax.population_count(np.uint8(7)), 3),
+            (lax.reduce_precision(x, 11, 52), x),
         ]  # fmt: skip
     for ours, want in pairs:
         assert isinstance(ours, funcml.Array)
@@ -47,12 +51,16 @@ def test_shapes():
         (lax.expand_dims(X, (0, 2)), X[None, :, None]), (lax.squeeze(X[:1], (0,)), X[0]), (lax.collapse(X, 1), X.reshape(2, 12)),
         (lax.collapse(X, 0, 2), X.reshape(6, 4)), (lax.rev(X, (0, 2)), X[::-1, :, ::-1]),
         (lax.broadcast_in_dim(i, (2, 6), (1,)), np.broadcast_to(i, (2, 6))), (lax.broadcast_to_rank(i, 3), i[None, None]),
-        (lax.pad(i, 9, ((1, 1, 1),)), [9, 0, 9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9]), (lax.concatenate([X, X], 1), np.concatenate([X, X], 1)),
+        (lax.pad(i, 9, ((1, 1, 1),)), [9, 0, 9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9]), (lax.concatenate([X, X], 1),
+        np.concatenate([X, X], 1)),
         (lax.slice(X, (0, 1, 0), (2, 3, 4), (1, 1, 2)), X[:, 1:3, ::2]), (lax.slice_in_dim(X, -2, None, axis=1), X[:, -2:]),
         (lax.index_in_dim(X, -1, 2), X[..., -1:]), (lax.index_in_dim(X, 1, 0, keepdims=False), X[1]),
-        (lax.iota("int32", 3), [0, 1, 2]), (lax.broadcasted_iota("float32", (2, 3), 1), [[0, 1, 2]] * 2), (lax.full((2,), 7), [7, 7]),
-        (lax.full_like(X, 1.5), np.full_like(X, 1.5)), (lax.zeros_like_array(i), i * 0), (lax.split(X, (1, 2), 1), [X[:, :1], X[:, 1:]]),
-        (lax.stack([i, i], 1), np.stack([i, i], 1)), (lax.unstack(X, 1), [X[:, k] for k in range(3)]), (lax.tile(X[0], (2, 1)), np.tile(X[0], (2, 1))),
+        (lax.iota("int32", 3), [0, 1, 2]), (lax.broadcasted_iota("float32", (2, 3), 1), [[0, 1, 2]] * 2), (lax.full((2,), 7),
+        [7, 7]),
+        (lax.full_like(X, 1.5), np.full_like(X, 1.5)), (lax.zeros_like_array(i), i * 0), (lax.split(X, (1, 2), 1), [X[:, :1],
+        X[:, 1:]]),
+        (lax.stack([i, i], 1), np.stack([i, i], 1)), (lax.unstack(X, 1), [X[:, k] for k in range(3)]), (lax.tile(X[0], (2, 1)),
+        np.tile(X[0], (2, 1))),
     ]:  # fmt: skip
         same(ours, want)
     assert lax.broadcast_shapes((2, 1), (1, 3)) == (2, 3)
@@ -110,8 +118,9 @@ def test_reduce_by_any_associative_function():
 
     value, place = lax.reduce((X % 1.1, index), (-np.inf, 99), first_greatest, (2,))
     same([value, place], [(X % 1.1).max(2), (X % 1.1).argmax(2)])
-    check_products(lambda x: lax.reduce(x, 0.5, lambda a, b: jnp.logaddexp(a, b), (0, 2)), X)
-    check_products(lambda x: lax.reduce(x, 1.0, lax.mul, (0,)), X)
+    check_products(lambda x: lax.reduce(x, 0.5, lambda a, b: jnp.logaddexp(a, b), (0, 2)), X[:, :1, :3],
+    products=("jit", "jvp", "vjp", "vmap"))
+    check_products(lambda x: lax.reduce(x, 1.0, lax.mul, (0,)), X[:, 0])
 
 
 def test_sorting():
@@ -140,13 +149,13 @@ def test_identities():
     (lambda: lax.add(jnp.arange(3), 1.5), TypeError, "lax.add expects operands of one dtype, got i32, f32; convert them, or use"),
     (lambda: lax.add(1, 1.0), TypeError, "lax.add expects operands of one dtype, got i32, f32"),
     (lambda: lax.add(np.ones(3), np.ones(3, np.float32)), TypeError, "add expects operands of one dtype"),
-    (lambda: lax.add(X, X[0]), TypeError, r"lax.add expects operands of one rank, and of equal lengths or length 1, got f64\[2,3,4\]"),
+    (lambda: lax.add(X, X[0]), TypeError, r"of one rank, and of equal lengths or length 1, got f64\[2,3,4\]"),
     (lambda: lax.sin(1), TypeError, r"sin expects floats or complex numbers, got i32\[\]"),
     (lambda: lax.sin([1.0]), TypeError, "lax.sin expects arrays or numbers, got .* of type list"),
     (lambda: lax.clamp(0, X, 2j), TypeError, "lax.clamp: max must have the dtype of x"),
     (lambda: lax.transpose(X, (0, 1)), TypeError, "permutation must order its 3 axes"),
     (lambda: lax.dot(X, X), TypeError, "lax.dot expects vectors or matrices"),
-    (lambda: lax.pad(np.arange(3), np.float32(1), ((1, 1, 0),)), TypeError, r"padding_value of the dtype of i64\[3\], got f32\[\]"),
+    (lambda: lax.pad(np.arange(3), np.float32(1), ((1, 1, 0),)), TypeError, r"of the dtype of i64\[3\], got f32\[\]"),
     (lambda: lax.reduce(X, (0.0, 1.0), lax.add, (0,)), ValueError, "an initial value for each operand, got 2 for 1"),
     (lambda: lax.index_in_dim(X, 5), IndexError, "index 5 is out of bounds for axis 0"),
     (lambda: lax.dynamic_update_slice(X, np.ones((1, 1, 1), int), (0, 0, 0)), TypeError, "an update of the dtype of"),

@@ -35,7 +35,8 @@ def test_arange_of_other_dtypes():
     assert float(jnp.arange(1000, dtype="bfloat16")[513]) == 512  # rounded once, not counted in bfloat16
 
 
-@pytest.mark.parametrize("options", [{}, {"num": 7, "endpoint": False}, {"num": 1}, {"num": 0}, {"num": 4, "dtype": "int32"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"num": 7, "endpoint": False}, {"num": 1}, {"num": 0}, {"num": 4, "dtype": "int32"}],
+ids=str)
 def test_linspace(options):
     same(jnp.linspace(np.float64(-1), 3.7, **options), np.linspace(-1, 3.7, **options), 1e-14)
     ends = np.array([0.0, 1.0]), np.array([2.0, -3.0])

@@ -44,9 +44,10 @@ def test_products():
         lambda m: m.vdot(z, z * 1j), lambda m: m.vecdot(z, z * 1j), lambda m: m.kron(v, w), lambda m: m.kron(v[0], w),
         lambda m: m.cross(v, w), lambda m: m.cross(v.T, w.T, axis=0),
         lambda m: m.trace(a, 1, 1, 2), lambda m: m.matmul(np.array([[True, False]]), np.array([[True], [True]])),
-        lambda m: m.linalg.matrix_power(draw(3, 3), 5), lambda m: m.linalg.multi_dot([v, w.T, v]), lambda m: m.vecdot(v, w, axis=0),
+        lambda m: m.linalg.matrix_power(draw(3, 3), 5), lambda m: m.linalg.multi_dot([v, w.T, v]),
+        lambda m: m.vecdot(v, w, axis=0),
     ]  # fmt: skip
-    for ours, call in zip(funcml.jit(lambda: [call(jnp) for call in calls])(), calls, strict=True):
+    for ours, call in zip(funcml.jit(lambda: [f(jnp) for f in calls])(), calls, strict=True):
         same(ours, call(np))
     assert jnp.linalg.matrix_power(np.array([[True, True], [False, True]]), 2).dtype == bool
 
@@ -133,7 +134,8 @@ def test_spectral_norms_say_what_they_need():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: jnp.matmul(np.ones((2, 3)), np.ones((2, 3))), ValueError, r"the last axis of f64\[2,3\] and the second last axis of"),
+    (lambda: jnp.matmul(np.ones((2, 3)), np.ones((2, 3))), ValueError,
+    r"the last axis of f64\[2,3\] and the second last axis of"),
     (lambda: jnp.matmul(2.0, np.ones(3)), TypeError, "matmul expects at least 1 dimension"),
     (lambda: jnp.dot(np.ones((2, 3)), np.ones((2, 3))), ValueError, "must have equal lengths"),
     (lambda: jnp.tensordot(np.ones(3), np.ones(3), 2), TypeError, "is more than"),

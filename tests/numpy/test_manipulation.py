@@ -29,12 +29,14 @@ CASES = {
     "at least": lambda m: [m.atleast_1d(2.0), m.atleast_2d(V), m.atleast_3d(V), m.atleast_3d(X[0]), *m.atleast_2d(1.0, V)],
     "broadcast": lambda m: [m.broadcast_to(V, (2, 5)), *m.broadcast_arrays(V, V[:, None], 1.0)],
     "join": lambda m: [m.concatenate([X, 2 * X], 1), m.concatenate([X, V], None), m.stack([V, V], 1), m.concat([V, V]),
-                       m.vstack([V, V]), m.hstack([V, V]), m.hstack([X, X]), m.dstack([V, V]), m.column_stack([V, X[0].T[:5].ravel()[:5]]),
+                       m.vstack([V, V]), m.hstack([V, V]), m.hstack([X, X]), m.dstack([V, V]),
+                       m.column_stack([V, X[0].T[:5].ravel()[:5]]),
                        m.append(X, V), m.append(X, X, 0)],
     "cut": lambda m: [*m.split(X, 2, 2), *m.split(V, [1, 3]), *m.array_split(V, 3), *m.array_split(V, [1, 9, -1]),
                       *m.hsplit(X, 3), *m.vsplit(X, 2), *m.dsplit(X, 2), *m.split(V, [3, 1])],
     "turn": lambda m: [m.flip(X), m.flip(X, 1), m.fliplr(X), m.flipud(X), *[m.rot90(X, k, (0, 2)) for k in range(-1, 4)]],
-    "roll": lambda m: [m.roll(V, 2), m.roll(X, 5), m.roll(X, -1, 1), m.roll(X, (1, 2), (0, 2)), m.roll(X, 1, (0, 1)), m.roll(V, 12)],
+    "roll": lambda m: [m.roll(V, 2), m.roll(X, 5), m.roll(X, -1, 1), m.roll(X, (1, 2), (0, 2)), m.roll(X, 1, (0, 1)),
+                       m.roll(V, 12)],
     "tile": lambda m: [m.tile(V, 2), m.tile(V, (2, 1)), m.tile(X, (2, 1)), m.resize(V, (3, 4)), m.resize(V, 3), m.tile(2.0, 3)],
     "repeat": lambda m: [m.repeat(V, 2), m.repeat(X, 2, 1), m.repeat(V, [0, 1, 2, 0, 3]), m.repeat(X, [1, 2], 0)],
     "flat indices": lambda m: [*m.unravel_index(np.array([5, 23, 0]), (2, 3, 4)),
@@ -88,7 +90,8 @@ def test_descending_order_is_stable():
 def test_results_of_fixed_length_may_be_traced():
     def function(v, n, shift):
         return [
-            *jnp.nonzero(v > 1.5, size=4, fill_value=-1), jnp.argwhere(v > 1.5, size=2), jnp.where(v < 0, size=1, fill_value=9)[0],
+            *jnp.nonzero(v > 1.5, size=4, fill_value=-1), jnp.argwhere(v > 1.5, size=2),
+            jnp.where(v < 0, size=1, fill_value=9)[0],
             *jnp.unique(v, True, True, True, size=5, fill_value=-1.0), jnp.unique(v, size=2),
             jnp.repeat(v, n, total_repeat_length=7), jnp.roll(v, shift), jnp.roll(X, shift, 2), jnp.compress(v > 1, v, size=4),
         ]  # fmt: skip
