@@ -26,8 +26,8 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
     Between two elements: 'linear', 'lower', 'higher', 'nearest' or 'midpoint'. The axes of `q` stand first in the result.
 
-    >>> quantile(np.array([1.0, 2.0, 3.0]), 0.5)
-    Array(2., dtype=float64)
+    >>> quantile(array([1.0, 2.0, 3.0]), 0.25)
+    Array(1.5, dtype=float32)
     """
     return _checked("quantile", a, q, axis, out, overwrite_input, method, keepdims, 1, False)
 

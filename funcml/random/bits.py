@@ -24,7 +24,7 @@ def bits(key, shape=(), dtype=None) -> Array:
 
     >>> from funcml import random
     >>> random.bits(random.key(0), (2,))
-    Array([4070199207, 4202968538], dtype=uint32)
+    Array([4070199207, 4202968722], dtype=uint32)
     """
     default = UNSIGNED_OF_WIDTH[dtypes.bit_width(dtypes.default_int())]
     dtype = default if dtype is None else dtypes.canonical(dtype)
