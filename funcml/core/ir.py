@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from funcml.core.source import Source, describe
 __all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "new_eqn", "show"]
 
 
+@final
 class Var:
     """A variable of a program. Its name exists only in print."""
 
@@ -37,6 +38,7 @@ class Var:
         return f"Var({self.aval})"
 
 
+@final
 class Literal:
     """A scalar that stands in the program itself: a Python scalar (weakly typed) or a NumPy one."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 
 __all__ = ["PACKAGE_DIR", "Source", "describe", "here", "is_internal_file"]
 
@@ -32,7 +32,7 @@ def is_internal_file(filename: str) -> bool:
 
 def here(depth: int = 1) -> Source | None:
     """The user's code object and instruction offset, seen from the caller at `depth`."""
-    frame = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)
     internal = _internal
     while frame is not None:
         code = frame.f_code

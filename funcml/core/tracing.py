@@ -221,6 +221,14 @@ def current_frame() -> Frame | None:
     return frames[-1] if frames else None
 
 
+def require_frame() -> Frame:
+    """The innermost frame of this thread, for passes that bind equations: they run inside `trace` only."""
+    frame = current_frame()
+    if frame is None:
+        raise RuntimeError("nothing is being traced: this pass binds equations, so it must run inside `trace`")
+    return frame
+
+
 def trace(
     function: Callable, avals: Sequence[ShapedArray], name: str = "trace", values: Sequence | None = None
 ) -> tuple[Jaxpr, list]:

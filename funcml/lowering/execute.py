@@ -216,17 +216,30 @@ _one_equation: dict[tuple, Program] = {}
 
 def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     """Applies a primitive to values, as a compiled program of one equation."""
-    arrays = [x if type(x) is DeviceArray else _operand(x) for x in operands]
-    key = (primitive, *[a.aval for a in arrays], *params.items())
-    program = _one_equation.get(key)
-    if program is None:  # with several devices always, since keys then name one
-        arrays, device = placed(arrays)
-        key = (*key, device) if _device_count() > 1 else key
-        program = _one_equation.get(key)
-        if program is None:
-            program = _one_equation[key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
-    if program.single and not primitive.multiple_results:
-        return program.run_single(arrays)
+    key, buffers = [primitive], []
+    for x in operands:
+        if type(x) is not DeviceArray:
+            x = _operand(x)
+        key.append(x.aval)
+        buffers.append(x._buffer)
+    if params:
+        key.extend(params.items())
+    program = _one_equation.get(tuple(key))
+    if program is None or not program.single:  # with several devices always, since keys then name one
+        return _run_equation(primitive, operands, params, key)
+    array = _new_array(DeviceArray)
+    (array._buffer,) = program._run(buffers)
+    (array.aval,) = program.computed
+    return array
+
+
+def _run_equation(primitive: Primitive, operands: Sequence, params: dict, key: list):
+    arrays, device = placed([x if type(x) is DeviceArray else _operand(x) for x in operands])
+    found_key = (*key, device) if _device_count() > 1 else tuple(key)
+    program = _one_equation.get(found_key)
+    if program is None:
+        program = _one_equation[found_key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
+        program.single = program.single and not primitive.multiple_results
     outs = program.run(arrays)
     return outs if primitive.multiple_results else outs[0]
 
@@ -290,7 +303,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
                 if type(x) is DeviceArray:
                     key.append(x.aval)
                     operands.append(x)
-                elif i in static_at:
+                elif x is None or i in static_at:
                     key.append((type(x), x))
                 else:
                     _sort_argument(x, False, key, operands)

@@ -11,7 +11,8 @@ import numpy as np
 import opt_einsum
 
 from funcml import dtypes
-from funcml.core.tracing import aval_of
+from funcml.core.config import config
+from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
@@ -21,7 +22,7 @@ from funcml.numpy.reductions import sum as sum_of
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import shaping
-from funcml.primitives.contraction import dot_general
+from funcml.primitives.contraction import DotDimensions, canonical_precision, dot_general, dot_general_p
 
 __all__ = [
     "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
@@ -51,7 +52,16 @@ def _precision(precision):
 
 
 _STATIC = ("precision", "preferred")
-_MATRICES = (((1,), (0,)), ((), ()))
+class _MatrixProducts(dict):
+    """The parameters of a product of two matrices, by precision: made once, since eager calls are short."""
+
+    def __missing__(self, precision):
+        numbers = DotDimensions(((1,), (0,)), ((), ()))
+        found = {"dimension_numbers": numbers, "precision": canonical_precision(precision), "preferred_element_type": None}
+        return self.setdefault(precision, found)
+
+
+_MATRIX_PRODUCT = _MatrixProducts()
 
 # ---- matrix products ---------------------------------------------------------------------------------------------
 
@@ -64,9 +74,10 @@ def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
     >>> matmul(np.eye(2), np.ones(2)).shape
     (2,)
     """
-    if isinstance(a, Array) and isinstance(b, Array) and a.dtype == b.dtype and a.ndim == b.ndim == 2:
-        if a.shape[1] == b.shape[0] and dtypes.is_inexact(a.dtype):
-            return dot_general(a, b, _MATRICES, precision, preferred_element_type)
+    if isinstance(a, Array) and isinstance(b, Array) and precision is preferred_element_type is None:
+        x, y = a.aval, b.aval
+        if x.ndim == y.ndim == 2 and x.dtype is y.dtype and x.shape[1] == y.shape[0] and dtypes.is_inexact(x.dtype):
+            return bind(dot_general_p, (a, b), _MATRIX_PRODUCT[config.default_matmul_precision])
     return _matmul(operand("matmul", a), operand("matmul", b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 

@@ -210,12 +210,15 @@ dot_general_p = DotGeneral("dot_general")
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
     """The product of `lhs` and `rhs` summed over pairs of axes, [batch, lhs free, rhs free].
 
-    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), each a sequence of axes. Operands have one
+    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), each a sequence of axes; a
+    `DotDimensions` is taken as it is, in tuples of non-negative axes. Operands have one
     numeric dtype; the result has that dtype, or the wider `preferred_element_type` of the same kind in which it is then
     summed (int8 to int32, bfloat16 to float32). `precision` is read by `canonical_precision`. Raises TypeError for unequal
     dtypes or lengths, ValueError for axes that do not exist, occur twice, or an unknown precision.
     """
-    numbers = _canonical_dimensions(aval_of(lhs), aval_of(rhs), dimension_numbers)
+    numbers = dimension_numbers
+    if type(numbers) is not DotDimensions:
+        numbers = _canonical_dimensions(aval_of(lhs), aval_of(rhs), numbers)
     preferred = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
     return _bind_dot(lhs, rhs, numbers, canonical_precision(precision), preferred)
 

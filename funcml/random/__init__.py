@@ -2,7 +2,8 @@
 
     key : seed -> key      split, fold_in : key -> keys      uniform, normal, ... : key, shape, dtype -> array
 
-The same key gives the same numbers always, on every platform and under every transformation; they are those of JAX.
+The same key gives the same bits always, on every platform and under every transformation, and they are those of JAX; so
+are the samples, as far as both are compiled alike.
 
 >>> import funcml
 >>> k1, k2 = funcml.random.split(funcml.random.key(0))

@@ -40,7 +40,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
 
     >>> from funcml import random
     >>> random.uniform(random.key(0), (2,))
-    Array([0.947667  , 0.9785799 ], dtype=float32)
+    Array([0.947667 , 0.9785799], dtype=float32)
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
     minval, maxval = exact(minval, dtype), exact(maxval, dtype)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from funcml.core.ir import Jaxpr, Var
 from funcml.core.linear import Zero
-from funcml.core.tracing import current_frame, rebind, trace
+from funcml.core.tracing import rebind, require_frame, trace
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.rewriting import Rewritten, remembered
 
@@ -24,7 +24,7 @@ def evaluate_jvp(jaxpr: Jaxpr, primals: Sequence, tangents: Sequence) -> tuple[l
     in:  primals and tangents of the inputs; a tangent may be Zero
     out: primals and tangents of the outputs; a tangent may be Zero
     """
-    frame = current_frame()
+    frame = require_frame()
     outer_stamp = frame.stamp
     env: dict[Var, object] = dict(zip(jaxpr.invars, primals, strict=True))
     moving: dict[Var, object] = {

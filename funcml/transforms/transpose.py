@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from funcml import dtypes
 from funcml.core.ir import Jaxpr, Literal, Var
 from funcml.core.linear import UndefinedPrimal, Zero
-from funcml.core.tracing import aval_of, current_frame, eval_jaxpr, trace
+from funcml.core.tracing import aval_of, eval_jaxpr, require_frame, trace
 from funcml.primitives.elementwise import add_any, or_, select
 from funcml.primitives.tangents import instantiate, tangent_aval, zeros
 from funcml.transforms.partial_eval import partial_eval
@@ -76,7 +76,7 @@ def backward_pass(program: Jaxpr, residuals: Sequence, cts: Sequence, masks: Seq
     for atom, ct, mask in zip(program.outs, cts, masks or [None] * len(cts), strict=True):
         if type(atom) is Var and atom in undefined:
             gathered.add(atom, ct, mask)
-    frame = current_frame()
+    frame = require_frame()
     outer_stamp = frame.stamp
     for eqn in reversed(program.eqns):
         if gathered.values.keys().isdisjoint(eqn.outvars):

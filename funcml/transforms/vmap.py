@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcml.core.ir import Jaxpr, MappedAxis, Var
-from funcml.core.tracing import current_frame, rebind, trace
+from funcml.core.tracing import rebind, require_frame, trace
 from funcml.primitives.batching import batched_aval, place_axis
 from funcml.transforms.rewriting import Rewritten, remembered
 
@@ -23,7 +23,7 @@ def evaluate_vmap(jaxpr: Jaxpr, axis: MappedAxis, values: Sequence, dims: Sequen
     in:  values of the inputs, and where the mapped axis is in each (an int or None)
     out: the outputs, and where the mapped axis is in each
     """
-    frame = current_frame()
+    frame = require_frame()
     outer_stamp = frame.stamp
     env: dict[Var, object] = dict(zip(jaxpr.invars, values, strict=True))
     mapped: dict[Var, int] = {v: d for v, d in zip(jaxpr.invars, dims, strict=True) if d is not None}
