@@ -158,7 +158,6 @@ class JitFunction:
             return entry.unflatten(wrap_all(outs, entry.computed))
 
         functools.update_wrapper(call, self._function, updated=())
-        call.__wrapped__ = self._function
         for stage in ("trace", "lower", "eval_shape", "clear_cache"):
             setattr(call, stage, getattr(self, stage))
         return call

@@ -25,8 +25,8 @@ def make_jaxpr(
 ) -> Callable:
     """The function that gives the program of `fun` for arguments of given types (arrays or `ShapeDtypeStruct`s).
 
-    Values that `fun` closes over are the leading inputs; what no output needs is left out. With `return_shape`, gives also the result with a `ShapeDtypeStruct`
-    for each array.
+    Values that `fun` closes over are the leading inputs; what no output needs is left out. With `return_shape`, gives
+    also the result with a `ShapeDtypeStruct` for each array.
 
     >>> import funcml, funcml.numpy as jnp
     >>> print(funcml.make_jaxpr(lambda x: jnp.sin(x) * 2.0)(1.0))

@@ -147,7 +147,9 @@ def _pieces(leaves) -> list[tuple[int, int, tuple[int, ...]]]:
 def _split_axis(y, axis, leaves, treedef, argnums):
     """[*out, total] -> a tree of [*out, *in]."""
     from_shape = aval_of(y).shape[:-1]
-    parts = [reshape(_take_range(y, start, stop, len(from_shape)), (*from_shape, *shape)) for start, stop, shape in _pieces(leaves)]
+    parts = [
+        reshape(_take_range(y, start, stop, len(from_shape)), (*from_shape, *shape)) for start, stop, shape in _pieces(leaves)
+    ]
     return _select_argnums(tree.unflatten(treedef, parts), argnums)
 
 
@@ -181,4 +183,6 @@ def _check_outputs(result, transform: str, fun, holomorphic: bool) -> None:
                 "convert it to float, or return it as aux (has_aux=True)"
             )
         if holomorphic and not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{transform} of {function_name(fun)}: holomorphic=True needs complex outputs, output{place} is {aval}")
+            raise TypeError(
+                f"{transform} of {function_name(fun)}: holomorphic=True needs complex outputs, output{place} is {aval}"
+            )

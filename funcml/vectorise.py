@@ -151,7 +151,7 @@ def _output_dims(traced, out_axes, call: Call) -> tuple:
     result = traced.rebuild(traced.jaxpr.out_avals)
     leaves = tree.leaves(result)
     axes = tree.flatten_prefix(out_axes, result, f"{call.name}: out_axes", is_leaf=_is_none)
-    dims = []
+    dims: list[int | None] = []
     for aval, axis in zip(leaves, axes, strict=True):
         if not hasattr(aval, "ndim"):
             continue

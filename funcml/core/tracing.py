@@ -46,6 +46,7 @@ __all__ = [
     "leaked",
     "no_frames",
     "rebind",
+    "require_frame",
     "scalar_aval",
     "trace",
 ]
@@ -146,7 +147,7 @@ class Frame:
         self.captured: dict[int, tuple[Var, object, object]] = {}
         self.known: dict[Var, object] = {}
         self.alive = True
-        self.stamp = None
+        self.stamp: source.Source | None = None
         self.origin = None
         self.inlined: set[Var] = set()
 
@@ -223,10 +224,10 @@ def current_frame() -> Frame | None:
 
 def require_frame() -> Frame:
     """The innermost frame of this thread, for passes that bind equations: they run inside `trace` only."""
-    frame = current_frame()
-    if frame is None:
+    frames = _state.frames
+    if not frames:
         raise RuntimeError("nothing is being traced: this pass binds equations, so it must run inside `trace`")
-    return frame
+    return frames[-1]
 
 
 def trace(
@@ -285,7 +286,7 @@ def rebind(eqn: Eqn, operands: Sequence) -> list:
         return outs if primitive.multiple_results else [outs]
     frame = frames[-1]
     atoms = tuple([x.variable if type(x) is Tracer and x.frame is frame else frame.atom(x) for x in operands])
-    out_avals = [v.aval for v in eqn.outvars]
+    out_avals: Sequence[ShapedArray] = [v.aval for v in eqn.outvars]
     for atom, given in zip(atoms, eqn.invars, strict=True):
         if atom.aval is not given.aval:
             found = primitive.infer(tuple([a.aval for a in atoms]), eqn.params)
@@ -315,22 +316,22 @@ def _inline(frame: Frame, jaxpr: Jaxpr, given: dict[Var, object]) -> list:
     Equations are taken as they are, except where an input stands in them, or where the frame has them already.
     """
     used = {a for eqn in jaxpr.eqns for a in eqn.invars}
-    renamed = {v: frame.atom(x) for v, x in given.items() if v in used}
+    renamed: dict[Var | Literal, Var | Literal] = {v: frame.atom(x) for v, x in given.items() if v in used}
     bound = [v for eqn in jaxpr.eqns for v in eqn.outvars]
     again = not frame.inlined.isdisjoint(bound)
-    if again:
-        renamed.update([(v, Var(v.aval)) for v in bound])
+    fresh = {v: Var(v.aval) for v in bound} if again else {}
+    renamed.update(fresh.items())
     frame.inlined.update(bound)
-    name, stamp = renamed.get, frame.stamp
+    name, new_name, stamp = renamed.get, fresh.get, frame.stamp
     copy_all = again or stamp is not None
     for eqn in jaxpr.eqns:
         if copy_all or not renamed.keys().isdisjoint(eqn.invars):
             primitive, invars, outvars, params, made_at = eqn
-            invars, outvars = tuple([name(a, a) for a in invars]), tuple([name(v, v) for v in outvars])
+            invars, outvars = tuple([name(a, a) for a in invars]), tuple([new_name(v, v) for v in outvars])
             eqn = new_eqn((primitive, invars, outvars, params, stamp or made_at))
         frame.eqns.append(eqn)
     return [
-        given[a] if a in given else Tracer(frame, name(a, a), a.aval) if type(a) is Var else a for a in jaxpr.outs
+        given[a] if a in given else Tracer(frame, new_name(a, a), a.aval) if type(a) is Var else a for a in jaxpr.outs
     ]
 
 
@@ -365,7 +366,10 @@ def aval_of(x) -> ShapedArray:
 _QUESTION = {
     "truth": ("its truth value", "`jnp.where(c, x, y)` or `lax.cond` instead of `if`, `lax.while_loop` instead of `while`"),
     "int": ("it as a Python int", "mark the argument static (`static_argnames=`), or keep it an array"),
-    "index": ("it as an index or a length", "mark the argument static (`static_argnames=`); index arrays with `x[i]` as they are"),
+    "index": (
+        "it as an index or a length",
+        "mark the argument static (`static_argnames=`); index arrays with `x[i]` as they are",
+    ),
     "float": ("it as a Python float", "keep it an array, or return it and convert the result"),
     "complex": ("it as a Python complex", "keep it an array, or return it and convert the result"),
     "elements": ("its elements for NumPy", "use `funcml.numpy` in place of `numpy` on traced arrays"),

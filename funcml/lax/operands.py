@@ -28,19 +28,19 @@ def matched(name: str, *xs) -> list:
     A Python number takes the dtype of the arrays beside it, if promotion would give it that; a float beside integers is an
     error, and so are two Python numbers of different types.
     """
-    xs = operands(f"lax.{name}", xs)
+    values = operands(f"lax.{name}", xs)
     arrays = [x for x in xs if type(x) not in PYTHON_SCALARS]
     if not arrays:
-        if len({type(x) for x in xs}) > 1:
-            raise TypeError(_dtypes_differ(name, xs))
-        return xs
+        if len({type(x) for x in values}) > 1:
+            raise TypeError(_dtypes_differ(name, values))
+        return values
     aval = aval_of(arrays[0])
-    matched = [_beside(name, aval, x, xs) if type(x) in PYTHON_SCALARS else x for x in xs]
+    fitting = [_beside(name, aval, x, values) if type(x) in PYTHON_SCALARS else x for x in values]
     shapes = [aval_of(x).shape for x in arrays]
     if all(s == shapes[0] for s in shapes):
-        return matched
+        return fitting
     shape = _common_shape(name, [s for s in shapes if s], arrays)
-    return [spread(x, shape) if isinstance(x, Array | np.ndarray) else x for x in matched]
+    return [spread(x, shape) if isinstance(x, Array | np.ndarray) else x for x in fitting]
 
 
 def _beside(name, aval, x, xs):

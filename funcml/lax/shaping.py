@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 
 import numpy as np
@@ -290,7 +291,6 @@ def _on_arrays(function, count: int):
 
     checked.__name__ = checked.__qualname__ = function.__name__
     checked.__doc__ = function.__doc__
-    checked.__wrapped__ = function
     checked.__module__ = "funcml.lax"
     return checked
 

@@ -62,7 +62,7 @@ class Program:
         self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text = to_stablehlo(core, name, self.donated, device.platform)
-        self.executable = None
+        self.executable: pjrt.Executable | None = None
         self._run = _run_nothing
 
     def compile(self) -> Program:

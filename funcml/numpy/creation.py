@@ -486,12 +486,11 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) >= 2:
         order[:2] = 1, 0
-    shape = [1] * len(xs)
+    lengths = [1] * len(xs)
     for axis, x in zip(order, xs, strict=True):
-        shape[axis] = x.size
-    shape = tuple(shape)
+        lengths[axis] = x.size
     thin = [reshape(x, [x.size if i == axis else 1 for i in range(len(xs))]) for axis, x in zip(order, xs, strict=True)]
-    return thin if sparse else [spread(x, shape) for x in thin]
+    return thin if sparse else [spread(x, tuple(lengths)) for x in thin]
 
 
 def indices(dimensions, dtype=None, sparse: bool = False):
@@ -528,14 +527,16 @@ def _index_arrays(found) -> tuple[Array, ...]:
     return tuple([device_array.asarray(x, dtypes.default_int()) for x in found])
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Row and column of each element on and below the k-th diagonal of an n by m matrix."""
-    return _index_arrays(np.tril_indices(n, k, m))
+    rows, columns = _index_arrays(np.tril_indices(n, k, m))
+    return rows, columns
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Row and column of each element on and above the k-th diagonal of an n by m matrix."""
-    return _index_arrays(np.triu_indices(n, k, m))
+    rows, columns = _index_arrays(np.triu_indices(n, k, m))
+    return rows, columns
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

@@ -149,7 +149,7 @@ def _reads_nothing(x, arrays) -> bool:
 
 def shape_without_rows(entries) -> tuple[int, ...]:
     """The shape of x[index], where scalars are the only index arrays."""
-    return tuple([1 if e is NEW else e.size for e in entries if e is NEW or type(e) is Run])
+    return tuple([e.size if type(e) is Run else 1 for e in entries if e is NEW or type(e) is Run])
 
 
 def axis_entries(entries) -> list:

@@ -327,10 +327,12 @@ def _subscripts(subscripts, given) -> tuple[str, list]:
         arrays = operands("einsum", given)
         form = (subscripts, *[np.shape(x) for x in arrays])
     else:
-        given = (subscripts, *given)
-        arrays = operands("einsum", given[: len(given) // 2 * 2 : 2])
-        form = list(given)
-        form[: len(given) // 2 * 2 : 2] = [np.shape(x) for x in arrays]
+        interleaved = [subscripts, *given]
+        at = range(0, len(interleaved) // 2 * 2, 2)
+        arrays = operands("einsum", [interleaved[i] for i in at])
+        for i, x in zip(at, arrays, strict=True):
+            interleaved[i] = np.shape(x)
+        form = tuple(interleaved)
     try:
         inputs, output, _ = opt_einsum.parser.parse_einsum_input(form, shapes=True)
     except (ValueError, IndexError) as error:

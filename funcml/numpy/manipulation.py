@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -254,7 +255,7 @@ def rollaxis(a, axis: int, start: int = 0) -> Array:
 def _arrays(name: str, arrays) -> list:
     """The operands of a function of a sequence; an array counts as the sequence of its rows."""
     if isinstance(arrays, Array | np.ndarray) and arrays.ndim:
-        return unstack(arrays)
+        return list(unstack(arrays))
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name} expects a sequence of arrays, got {arrays!r:.60} of type {type(arrays).__name__}")
     return settle(name, *[as_array(x) if isinstance(x, list | tuple) else x for x in arrays])
@@ -546,7 +547,7 @@ def _unravel_index(indices, shape):
     return tuple(out[::-1])
 
 
-def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C") -> Array:
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: Literal["C", "F"] = "C") -> Array:
     """The flat index in an array of shape `dims` of the elements at one index for each axis.
 
     `mode` is 'clip', 'wrap', or 'raise', for which the indices must be known values.
@@ -556,7 +557,7 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C") 
         raise ValueError(f"ravel_multi_index expects {len(dims)} index arrays for the shape {dims}, got {len(multi_index)}")
     if mode == "raise":
         known = [concrete("ravel_multi_index", "an index (with mode='raise')", x) for x in multi_index]
-        return as_array(np.ravel_multi_index(known, dims, order=order)) if known else as_array(0)
+        return as_array(np.ravel_multi_index(tuple(known), dims, order=order)) if known else as_array(0)  # type: ignore[call-overload]
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', got {mode!r}")
     pairs = list(zip(multi_index, dims, strict=True))

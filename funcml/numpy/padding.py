@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from funcml import dtypes
@@ -33,7 +35,7 @@ _OPTIONS = {
     "empty": (),
     "wrap": (),
 }
-_STATISTICS = {"maximum": max_of, "mean": mean_of, "minimum": min_of}
+_STATISTICS: dict = {"maximum": max_of, "mean": mean_of, "minimum": min_of}
 
 
 def pad(array, pad_width, mode="constant", **kwargs) -> Array:

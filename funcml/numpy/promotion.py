@@ -40,7 +40,8 @@ __all__ = [
     "to_inexact",
 ]
 
-PYTHON_SCALARS = frozenset((bool, int, float, complex))
+_SCALAR_TYPES: tuple[type, ...] = (bool, int, float, complex)  # bool first: True is an int too
+PYTHON_SCALARS = frozenset(_SCALAR_TYPES)
 _NUMPY = (np.ndarray, np.generic)
 
 
@@ -64,9 +65,9 @@ def operand(name: str, x):
     if isinstance(x, _NUMPY):
         dtypes.canonical(x.dtype)
         return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
-    for scalar in (bool, int, float, complex):
-        if isinstance(x, scalar):
-            return scalar(x)
+    for python_type in (bool, int, float, complex):
+        if isinstance(x, python_type):
+            return python_type(x)  # type: ignore[arg-type]
     if pjrt.is_foreign_array(x) or hasattr(x, "__jax_array__"):
         return as_array(x)
     advice = "; make it an array first: `jnp.array(x)`" if isinstance(x, list | tuple) else ""
@@ -125,12 +126,12 @@ def settle(name: str, *xs) -> list:
 
     As an operand of a program a Python float would be float32, and lose digits that a float64 array beside it wants.
     """
-    xs = operands(name, xs)
-    plain = [type(x) in PYTHON_SCALARS for x in xs]
+    values = operands(name, xs)
+    plain = [type(x) in PYTHON_SCALARS for x in values]
     if not any(plain) or all(plain):
-        return xs
-    dtype, weak = _joined(name, xs, False)
-    return [_settled(literal(x, dtype, weak)) if is_plain else x for x, is_plain in zip(xs, plain, strict=True)]
+        return values
+    dtype, weak = _joined(name, values, False)
+    return [_settled(literal(x, dtype, weak)) if is_plain else x for x, is_plain in zip(values, plain, strict=True)]
 
 
 def _settled(x):
@@ -159,9 +160,9 @@ def _joined(name: str, xs, inexact: bool):
 
 def promote_dtypes(name: str, *xs, inexact: bool = False) -> list:
     """The operands with one dtype, shapes as they are; with `inexact`, integers and bool become floats."""
-    xs = operands(name, xs)
-    dtype, weak = _joined(name, xs, inexact)
-    return [_cast(x, dtype, weak) for x in xs]
+    values = operands(name, xs)
+    dtype, weak = _joined(name, values, inexact)
+    return [_cast(x, dtype, weak) for x in values]
 
 
 def to_inexact(name: str, x):
@@ -268,18 +269,18 @@ def promote(name: str, *xs, inexact: bool = False, full: bool = False) -> list:
     Raises TypeError for what is no array or number, TypePromotionError for dtypes that do not mix, and ValueError for
     shapes that do not broadcast.
     """
-    xs = operands(name, xs)
-    key = (inexact, config.trace_key(), *[x.aval if isinstance(x, Array) else _type_of(x) for x in xs])
+    values = operands(name, xs)
+    key = (inexact, config.trace_key(), *[x.aval if isinstance(x, Array) else _type_of(x) for x in values])
     plan = _plans.get(key)
     if plan is None:
-        shape = _broadcast(name, [np.shape(x) if type(x) in PYTHON_SCALARS else x.shape for x in xs])
-        plan = (*_joined(name, xs, inexact), shape)
+        shape = _broadcast(name, [np.shape(x) if type(x) in PYTHON_SCALARS else x.shape for x in values])
+        plan = (*_joined(name, values, inexact), shape)
         if config.numpy_rank_promotion == "allow":
             if len(_plans) > 8192:
                 _plans.clear()
             _plans[key] = plan
     dtype, weak, shape = plan
-    return [_fit(_cast(x, dtype, weak), shape, full) for x in xs]
+    return [_fit(_cast(x, dtype, weak), shape, full) for x in values]
 
 
 def _type_of(x):

@@ -67,7 +67,7 @@ def unary(name: str, kernel, doc: str, *, inexact: bool = False):
 def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexact: bool = False):
     """The ufunc of two operands; `on_bool` and `on_complex` are the kernels for these, where they differ."""
     is_primitive = isinstance(kernel, Primitive)
-    special = {dtypes.bool_: on_bool} if on_bool is not None else {}
+    special: dict = {dtypes.bool_: on_bool} if on_bool is not None else {}
     if on_complex is not None:
         special.update(dict.fromkeys(dtypes.COMPLEX, on_complex))
     direct_dtypes = (_INEXACT if inexact else _ALL).difference(special) if is_primitive else frozenset()

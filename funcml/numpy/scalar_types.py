@@ -49,7 +49,7 @@ class DefaultType(ScalarType):
         self.__doc__ = f"The default dtype of its kind: {name[:-1]}32, or {name[:-1]}64 under `config.enable_x64`."
 
     @property
-    def dtype(self):  # type: ignore[override]
+    def dtype(self):
         """The dtype now."""
         return self.find()
 

@@ -5,7 +5,7 @@ nan stands last, whatever its sign; complex numbers are ordered by real part, th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, concrete, index_of
+from funcml.numpy.manipulation import unstack
 from funcml.numpy.promotion import as_array, exact, operand, promote_dtypes, settle, spread
 from funcml.numpy.rows import fill
 from funcml.numpy.selection import nonzero, take
@@ -90,7 +91,7 @@ def _argsort(a, axis, stable, descending, dtype):
 
 def lexsort(keys, axis: int = -1) -> Array:
     """The indices that sort by the last key, then, where that is equal, by the one before it, and so on."""
-    keys = list(keys) if isinstance(keys, list | tuple) else [as_array(keys)[i] for i in range(np.shape(keys)[0])]
+    keys = list(keys) if isinstance(keys, list | tuple) else list(unstack(keys))
     if not keys:
         raise TypeError("lexsort expects at least one key, got none")
     return _lexsort([operand("lexsort", k) for k in keys], axis, dtypes.default_int())
@@ -252,14 +253,15 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     ar = as_array(operand("unique", ar))
     if size is None:
         host = concrete("unique", "the array (without `size`)", ar)
-        found = np.unique(host, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+        flags = (bool(return_index), bool(return_inverse), bool(return_counts))
+        found: Any = np.unique(host, *flags, axis, equal_nan=equal_nan)  # type: ignore[call-overload]
         if not isinstance(found, tuple):
             return asarray(found)
         return (asarray(found[0]), *[asarray(x, dtypes.default_int()) for x in found[1:]])
     if axis is not None and ar.ndim != 1:
         raise NotImplementedError("unique: `size` is not offered together with `axis`; drop one, or flatten the array")
-    flags = (bool(return_index), bool(return_inverse), bool(return_counts), bool(equal_nan))
-    outs = _unique(ar, exact(fill_value), index_of("unique", "size", size), *flags, dtypes.default_int())
+    wanted = (bool(return_index), bool(return_inverse), bool(return_counts), bool(equal_nan))
+    outs = _unique(ar, exact(fill_value), index_of("unique", "size", size), *wanted, dtypes.default_int())
     return outs[0] if len(outs) == 1 else outs
 
 

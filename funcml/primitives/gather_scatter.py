@@ -79,7 +79,7 @@ class GatherScatterMode(enum.Enum):
         return found
 
 
-_MODES = {
+_MODES: dict[str | GatherScatterMode | None, GatherScatterMode] = {
     **{mode: mode for mode in GatherScatterMode},
     **{mode.value: mode for mode in GatherScatterMode},
     None: GatherScatterMode.FILL_OR_DROP,

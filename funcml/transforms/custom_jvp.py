@@ -143,7 +143,9 @@ class UserJvp(NamedTuple):
         name = f"custom_jvp rule of {self.owner._name}"
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(f"{name} must return a pair (primal_out, tangent_out), got {result!r}")
-        outs = check_leaves(result[0], self.out_avals, self.out_treedef, f"the primal output of the {name}", "the function's output")
+        outs = check_leaves(
+            result[0], self.out_avals, self.out_treedef, f"the primal output of the {name}", "the function's output"
+        )
         tangent_avals = [tangent_aval(a) for a in self.out_avals]
         out_tangents = check_leaves(
             result[1], tangent_avals, self.out_treedef, f"the tangent output of the {name}", "the function's output"

@@ -4,8 +4,8 @@
 
 A call leaves `custom_vjp_call[jaxpr, rule]`. The jvp pass replaces it by what `fwd` records, and by one linear equation,
 `pullback[jaxpr] (residuals, tangents)`, whose `jaxpr` is what `bwd` records: residuals, cotangents -> cotangents. Its
-transpose is that program. Where the linear equation itself has to be computed (forward mode) it is the transpose of that program: so forward
-mode, and derivatives of any order, go through a custom_vjp whose `bwd` is linear in the cotangent.
+transpose is that program. Where the linear equation itself has to be computed (forward mode) it is the transpose of that
+program: so forward mode, and derivatives of any order, go through a custom_vjp whose `bwd` is linear in the cotangent.
 """
 
 from __future__ import annotations

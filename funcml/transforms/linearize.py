@@ -34,7 +34,7 @@ class Linearized(NamedTuple):
 
     known: Jaxpr
     linear: Jaxpr
-    captured: tuple
+    captured: Sequence
     residuals: int
     has_tangent: tuple[bool, ...]
 

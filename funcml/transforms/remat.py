@@ -27,11 +27,11 @@ from funcml.transforms.simplify import dce
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_p", "checkpoint_policies", "remat"]
 
-Policy = Callable[[Primitive, Sequence, dict], bool]
+Policy = Callable[..., bool]
 
 
 class checkpoint_policies:
-    """Policies `policy(primitive, avals, params) -> bool`: whether the results of an equation are saved."""
+    """Policies `policy(primitive, *avals, **params) -> bool`: whether the results of an equation are saved."""
 
     @staticmethod
     def everything_saveable(primitive, *avals, **params) -> bool:

@@ -6,7 +6,7 @@ leading inputs of the new program, as for `trace`, and come back beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from funcml.core.check import checked
@@ -19,7 +19,7 @@ class Rewritten(NamedTuple):
     """The result of a pass: a program with inputs (captured..., its own inputs...), and what else the pass found out."""
 
     jaxpr: Jaxpr
-    captured: tuple
+    captured: Sequence
     info: Any = None
 
 

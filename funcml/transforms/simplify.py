@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Literal, Var, memoised
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, memoised
 from funcml.primitives import elementwise as ew
 
 __all__ = ["cse", "dce", "fold", "simplify"]
@@ -65,9 +65,9 @@ def _same_standing(jaxpr: Jaxpr, new: Jaxpr) -> Jaxpr:
     return checked(new)
 
 
-_ARITHMETIC = {ew.add: np.add, ew.sub: np.subtract, ew.mul: np.multiply, ew.neg: np.negative}
-_RIGHT_UNITS = {ew.mul: 1, ew.div: 1, ew.sub: 0}
-_LEFT_UNITS = {ew.mul: 1}
+_ARITHMETIC: dict[Primitive, np.ufunc] = {ew.add: np.add, ew.sub: np.subtract, ew.mul: np.multiply, ew.neg: np.negative}
+_RIGHT_UNITS: dict[Primitive, int] = {ew.mul: 1, ew.div: 1, ew.sub: 0}
+_LEFT_UNITS: dict[Primitive, int] = {ew.mul: 1}
 
 
 @memoised

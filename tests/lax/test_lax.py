@@ -118,8 +118,7 @@ def test_reduce_by_any_associative_function():
 
     value, place = lax.reduce((X % 1.1, index), (-np.inf, 99), first_greatest, (2,))
     same([value, place], [(X % 1.1).max(2), (X % 1.1).argmax(2)])
-    check_products(lambda x: lax.reduce(x, 0.5, lambda a, b: jnp.logaddexp(a, b), (0, 2)), X[:, :1, :3],
-    products=("jit", "jvp", "vjp", "vmap"))
+    check_products(lambda x: lax.reduce(x, 0.5, jnp.logaddexp, (0,)), X[:, 0, 0], products=("jit", "jvp", "vjp"))
 
 
 def test_sorting():
