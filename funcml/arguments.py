@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcml import tree
-from funcml.core.avals import ShapedArray
+from funcml import dtypes, tree
+from funcml.core.avals import ShapedArray, shaped
 from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, Literal, intern
 from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
 from funcml.core.values import Array
 from funcml.lowering import pjrt
-from funcml.lowering.array import asarray
+from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import run_program
 from funcml.primitives.axes import broadcast_in_dim_p
 
@@ -41,6 +41,7 @@ __all__ = [
     "normalise_argnums",
     "origin_of",
     "trace_call",
+    "with_exact_scalars",
 ]
 
 _PYTHON_SCALARS = (float, int, bool, complex)
@@ -118,13 +119,34 @@ def as_value(x):
     return asarray(x)
 
 
+_WIDE = frozenset((dtypes.int64, dtypes.uint64, dtypes.float64, dtypes.complex128))
+
+
+def with_exact_scalars(leaves: list) -> list:
+    """`leaves`, where a Python number beside a 64-bit array keeps its 64 bits (and its weak type): nothing is narrowed."""
+    if not any(type(x) in (float, int, complex) for x in leaves):
+        return leaves
+    if not any(getattr(x, "dtype", None) in _WIDE for x in leaves):
+        return leaves
+    return [_exact(x) if type(x) in (float, int, complex) else x for x in leaves]
+
+
+def _exact(x):
+    dtype = {float: dtypes.float64, int: dtypes.int64, complex: dtypes.complex128}[type(x)]
+    aval = shaped((), dtype, True)
+    if current_frame() is not None:
+        return Literal(x, aval)
+    return DeviceArray(asarray(np.asarray(x, dtype))._buffer, aval)
+
+
 def flatten_call(function: Callable, args: tuple, kwargs: dict, transform: str) -> Call:
     """The call with every leaf that is an array or a float marked as traced; ints, bools and other objects are not."""
     if not callable(function):
         raise TypeError(f"{transform} expects a function, got {function!r} of type {type(function).__name__}")
     leaves, treedef = tree.flatten((args, kwargs))
     traced = [is_array_like(x) and type(x) not in (int, bool) for x in leaves]
-    leaves = [as_value(x) if t else x for x, t in zip(leaves, traced, strict=True)]
+    exact = iter(with_exact_scalars([as_value(x) for x, t in zip(leaves, traced, strict=True) if t]))
+    leaves = [next(exact) if t else x for x, t in zip(leaves, traced, strict=True)]
     return Call(function, leaves, treedef, traced, transform)
 
 

@@ -28,6 +28,7 @@ from funcml.arguments import (
     function_name,
     is_array_like,
     trace_call,
+    with_exact_scalars,
 )
 from funcml.core import tracing
 from funcml.core.avals import ShapedArray, shaped
@@ -192,6 +193,8 @@ class JitFunction:
                     "array. Mark the argument static (`static_argnames=`), close over it, or leave it out."
                 )
             leaves[i] = as_value(x)
+        call_ = call_._replace(leaves=with_exact_scalars(leaves))
+        leaves = call_.leaves
         tree.check_hashable(treedef, f"jit of {self.name}: the structure of its arguments")
         avals = tuple([aval_of(x) for x in leaves])
         return call_, (treedef, config.trace_key(), *avals, *static_key)

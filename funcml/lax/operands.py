@@ -29,7 +29,7 @@ def matched(name: str, *xs) -> list:
     error, and so are two Python numbers of different types.
     """
     values = operands(f"lax.{name}", xs)
-    arrays = [x for x in xs if type(x) not in PYTHON_SCALARS]
+    arrays = [x for x in values if type(x) not in PYTHON_SCALARS]
     if not arrays:
         if len({type(x) for x in values}) > 1:
             raise TypeError(_dtypes_differ(name, values))

@@ -286,11 +286,10 @@ def _index_take(src, idxs, axes):
 def _on_arrays(function, count: int):
     """The function of primitives with its first `count` arguments made arrays."""
 
+    @functools.wraps(function, updated=())
     def checked(*args, **options):
         return function(*operands(f"lax.{function.__name__}", args[:count]), *args[count:], **options)
 
-    checked.__name__ = checked.__qualname__ = function.__name__
-    checked.__doc__ = function.__doc__
     checked.__module__ = "funcml.lax"
     return checked
 

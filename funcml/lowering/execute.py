@@ -216,7 +216,8 @@ _one_equation: dict[tuple, Program] = {}
 
 def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     """Applies a primitive to values, as a compiled program of one equation."""
-    key, buffers = [primitive], []
+    key: list = [primitive]
+    buffers: list = []
     for x in operands:
         if type(x) is not DeviceArray:
             x = _operand(x)

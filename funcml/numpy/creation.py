@@ -527,13 +527,13 @@ def _index_arrays(found) -> tuple[Array, ...]:
     return tuple([device_array.asarray(x, dtypes.default_int()) for x in found])
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column of each element on and below the k-th diagonal of an n by m matrix."""
     rows, columns = _index_arrays(np.tril_indices(n, k, m))
     return rows, columns
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column of each element on and above the k-th diagonal of an n by m matrix."""
     rows, columns = _index_arrays(np.triu_indices(n, k, m))
     return rows, columns

@@ -109,4 +109,4 @@ def isscalar(element) -> bool:
 
 def iterable(y) -> bool:
     """Whether `y` can be iterated over."""
-    return np.ndim(y) > 0 and np.iterable(y)  # type: ignore[arg-type]
+    return np.ndim(y) > 0 and np.iterable(y)

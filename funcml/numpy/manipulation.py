@@ -557,7 +557,7 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: Literal["C"
         raise ValueError(f"ravel_multi_index expects {len(dims)} index arrays for the shape {dims}, got {len(multi_index)}")
     if mode == "raise":
         known = [concrete("ravel_multi_index", "an index (with mode='raise')", x) for x in multi_index]
-        return as_array(np.ravel_multi_index(tuple(known), dims, order=order)) if known else as_array(0)  # type: ignore[call-overload]
+        return as_array(np.ravel_multi_index(tuple(known), dims, order=order)) if known else as_array(0)
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', got {mode!r}")
     pairs = list(zip(multi_index, dims, strict=True))

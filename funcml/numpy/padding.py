@@ -35,7 +35,7 @@ _OPTIONS = {
     "empty": (),
     "wrap": (),
 }
-_STATISTICS: dict = {"maximum": max_of, "mean": mean_of, "minimum": min_of}
+_STATISTICS: dict[str, Callable] = {"maximum": max_of, "mean": mean_of, "minimum": min_of}
 
 
 def pad(array, pad_width, mode="constant", **kwargs) -> Array:

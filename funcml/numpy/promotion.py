@@ -65,9 +65,9 @@ def operand(name: str, x):
     if isinstance(x, _NUMPY):
         dtypes.canonical(x.dtype)
         return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
-    for python_type in (bool, int, float, complex):
+    for python_type in _SCALAR_TYPES:
         if isinstance(x, python_type):
-            return python_type(x)  # type: ignore[arg-type]
+            return python_type(x)
     if pjrt.is_foreign_array(x) or hasattr(x, "__jax_array__"):
         return as_array(x)
     advice = "; make it an array first: `jnp.array(x)`" if isinstance(x, list | tuple) else ""

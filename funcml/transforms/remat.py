@@ -16,7 +16,7 @@ import numpy as np
 from funcml import tree
 from funcml.core.check import checked
 from funcml.core.errors import user_facing
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Var, intern
 from funcml.core.tracing import aval_of, current_frame, trace
 from funcml.core.values import Array
 from funcml.primitives.contraction import dot_general_p

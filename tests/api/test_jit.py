@@ -167,6 +167,17 @@ def test_numpy_scalars_and_python_scalars_keep_their_types():
     assert f(True).dtype == bool
 
 
+@pytest.mark.parametrize("through", [fm.jit, lambda f: lambda *a: fm.jit(lambda *b: fm.jit(f)(*b))(*a), lambda f: f])
+def test_python_numbers_beside_64_bit_arrays_keep_their_digits(through):
+    x = np.ones(2)
+    assert through(lambda x, s: x * s)(x, 2.3)[0] == 2.3
+    assert through(lambda x, n: x + n)(np.ones(2, np.int64), 2**40)[0] == 2**40 + 1
+    assert through(lambda x, s: x * s)(np.ones(2, np.float32), 2.3).dtype == np.float32
+    assert fm.grad(lambda x, s: (x * s).sum())(x, 2.3)[0] == 2.3
+    assert fm.grad(lambda x, n: (x * isinstance(n, int)).sum())(x, 3)[0] == 1.0
+    assert fm.vmap(lambda x, s: x * s, in_axes=(0, None))(x, 2.3)[0] == 2.3
+
+
 @pytest.mark.parametrize("disk", [True, False])
 def test_the_disk_cache_gives_the_same_answers(disk, tmp_path):
     with flags["disk_cache"](disk), flags["disk_cache_dir"](str(tmp_path)):
