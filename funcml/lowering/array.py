@@ -134,10 +134,10 @@ class DeviceArray(Array):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self._scalar_item("int"))  # type: ignore[arg-type]
+        return int(self._scalar_item("int"))
 
     def __float__(self) -> float:
-        return float(self._scalar_item("float"))  # type: ignore[arg-type]
+        return float(self._scalar_item("float"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar_item("complex"))
@@ -145,9 +145,9 @@ class DeviceArray(Array):
     def __index__(self) -> int:
         if self.aval.ndim or isinstance(self.aval.dtype, KeyDtype) or not is_integer(self.aval.dtype):
             raise TypeError(f"only an integer array without axes can be an index, got {self.aval}")
-        return self.item()  # type: ignore[return-value]
+        return self._scalar_item("index")
 
-    def _scalar_item(self, target: str) -> bool | int | float | complex:
+    def _scalar_item(self, target: str) -> Any:
         if self.aval.ndim:
             first = ", ".join("0" * self.aval.ndim)
             raise TypeError(f"{target}(x): expected an array without axes, got {self.aval}; take an element, "
@@ -436,11 +436,11 @@ def _numpy_leaf(x: Any) -> Any:
     return np.asarray(x) if hasattr(x, "__array__") else x
 
 
-def _from_object(x: Any) -> np.ndarray:
+def _from_object(x: Any) -> np.ndarray | np.generic:
     host = np.asarray(x) if not isinstance(x, str | bytes) else None
     if host is None or host.dtype == object:
         raise TypeError(f"expected an array or a number, got {x!r} of type {type(x).__name__}")
-    return _from_numpy(host)  # type: ignore[return-value]
+    return _from_numpy(host)
 
 
 def scalar(x: Any, dtype: Any = None, device: pjrt.Device | None = None) -> DeviceArray:

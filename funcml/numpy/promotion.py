@@ -36,6 +36,7 @@ __all__ = [
     "promote",
     "promote_dtypes",
     "settle",
+    "settled",
     "spread",
     "to_inexact",
 ]
@@ -43,6 +44,8 @@ __all__ = [
 _SCALAR_TYPES: tuple[type, ...] = (bool, int, float, complex)  # bool first: True is an int too
 PYTHON_SCALARS = frozenset(_SCALAR_TYPES)
 _NUMPY = (np.ndarray, np.generic)
+_REAL = frozenset((bool, int, float))
+_HOLD_1E4 = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
 
 
 # ---- what may be an operand --------------------------------------------------------------------------------------
@@ -88,12 +91,25 @@ def as_array(x, name: str = "asarray") -> Array:
     """`x` as an Array: itself, a new buffer, or, while tracing, a recorded scalar."""
     if isinstance(x, Array):
         return x
+    if type(x) is Literal:
+        return _array_of_literal(x)
     if current_frame() is not None and (type(x) in PYTHON_SCALARS or isinstance(x, np.generic)):
         dtype, weak = dtypes.dtype_of(operand(name, x))
         return bind(broadcast_in_dim_p, (literal(x, dtype, weak),), {"shape": (), "broadcast_dimensions": ()})
     if hasattr(x, "__jax_array__") and not isinstance(x, _NUMPY):
         return as_array(x.__jax_array__(), name)
     return device_array.asarray(x)
+
+
+def _array_of_literal(x: Literal) -> Array:
+    if current_frame() is not None:
+        return bind(broadcast_in_dim_p, (x,), {"shape": (), "broadcast_dimensions": ()})
+    return device_array.DeviceArray(device_array.asarray(x.value)._buffer, x.aval)
+
+
+def settled(x):
+    """A scalar as what every function takes: a weak literal of unusual width becomes an array."""
+    return as_array(x) if type(x) is Literal else x
 
 
 # ---- dtypes ------------------------------------------------------------------------------------------------------
@@ -108,8 +124,11 @@ def literal(value, dtype, weak: bool = False):
         for python_type in (int, float, complex):
             if dtypes.scalar_dtype(python_type) == dtype:
                 return python_type(value)
-    with np.errstate(all="ignore"):
-        scalar = value.astype(dtype)[()] if isinstance(value, _NUMPY) else dtype.type(value)
+    if kind in _REAL and dtype in _HOLD_1E4 and -1e4 < value < 1e4:
+        scalar = dtype.type(value)
+    else:
+        with np.errstate(all="ignore"):
+            scalar = value.astype(dtype)[()] if isinstance(value, _NUMPY) else dtype.type(value)
     return Literal(scalar, shaped((), dtype, True)) if weak else scalar
 
 
@@ -126,20 +145,14 @@ def settle(name: str, *xs) -> list:
 
     As an operand of a program a Python float would be float32, and lose digits that a float64 array beside it wants.
     """
+    if all([isinstance(x, Array) for x in xs]):
+        return list(xs)
     values = operands(name, xs)
     plain = [type(x) in PYTHON_SCALARS for x in values]
     if not any(plain) or all(plain):
         return values
     dtype, weak = _joined(name, values, False)
-    return [_settled(literal(x, dtype, weak)) if is_plain else x for x, is_plain in zip(values, plain, strict=True)]
-
-
-def _settled(x):
-    """A literal as an operand of whatever runs next: outside of traces, an array."""
-    if type(x) is not Literal or current_frame() is not None:
-        return x
-    found = device_array.asarray(x.value)
-    return device_array.DeviceArray(found._buffer, x.aval)
+    return [settled(literal(x, dtype, weak)) if is_plain else x for x, is_plain in zip(values, plain, strict=True)]
 
 
 def _cast(x, dtype, weak: bool):
@@ -174,7 +187,6 @@ def to_inexact(name: str, x):
 
 
 _scalar_plans: dict[tuple, tuple] = {}
-_HOLD_1E4 = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
 
 
 def match_scalar(aval, value):
@@ -193,18 +205,16 @@ def match_scalar(aval, value):
         as_it_is = same and default == dtype
         ranged = kind is int and dtypes.is_integer(dtype)
         limits = (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max) if ranged else None
-        plain = not weak and kind is not complex and dtype in _HOLD_1E4
-        plan = _scalar_plans[key] = (same, as_it_is, plain, dtype, weak, limits)
-    same, as_it_is, plain, dtype, weak, limits = plan
+        plan = _scalar_plans[key] = (same, as_it_is, dtype, weak, limits)
+    same, as_it_is, dtype, weak, limits = plan
     if not same:
         return None
     if limits is not None and not limits[0] <= value <= limits[1]:
         dtypes.check_int_range(value, dtype)
     if as_it_is:
         return value
-    if plain and -1e4 < value < 1e4:
-        return dtype.type(value)
-    return literal(value, dtype, weak)
+    scalar = literal(value, dtype, weak)
+    return settled(scalar) if current_frame() is None else scalar
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------
@@ -269,25 +279,40 @@ def promote(name: str, *xs, inexact: bool = False, full: bool = False) -> list:
     Raises TypeError for what is no array or number, TypePromotionError for dtypes that do not mix, and ValueError for
     shapes that do not broadcast.
     """
-    values = operands(name, xs)
+    values = xs if all([isinstance(x, Array) for x in xs]) else operands(name, xs)
     key = (inexact, config.trace_key(), *[x.aval if isinstance(x, Array) else _type_of(x) for x in values])
     plan = _plans.get(key)
     if plan is None:
-        shape = _broadcast(name, [np.shape(x) if type(x) in PYTHON_SCALARS else x.shape for x in values])
-        plan = (*_joined(name, values, inexact), shape)
+        plan = _plan(name, values, inexact)
         if config.numpy_rank_promotion == "allow":
             if len(_plans) > 8192:
                 _plans.clear()
             _plans[key] = plan
-    dtype, weak, shape = plan
-    return [_fit(_cast(x, dtype, weak), shape, full) for x in values]
+    dtype, weak, shape, steps = plan
+    out = []
+    for x, (is_scalar, new_dtype, dims) in zip(values, steps, strict=True):
+        if is_scalar:
+            x = literal(x, dtype, weak)
+            x = spread(x, shape) if full else x
+        else:
+            x = convert(x, dtype, weak) if new_dtype else x
+            x = x if dims is None else broadcast_in_dim(x, shape, dims)
+        out.append(x)
+    return out
 
 
 def _type_of(x):
     return type(x) if type(x) in PYTHON_SCALARS else (x.shape, x.dtype)
 
 
-def _fit(x, shape, full: bool):
-    if full or isinstance(x, (Array, np.ndarray)):
-        return spread(x, shape)
-    return x
+def _plan(name: str, values, inexact: bool) -> tuple:
+    """(dtype, weak, shape, steps): a step is (is a scalar, needs another dtype, dims of its broadcast or None)."""
+    shapes = [() if type(x) in PYTHON_SCALARS else x.shape for x in values]
+    shape = _broadcast(name, shapes)
+    dtype, weak = _joined(name, values, inexact)
+    steps = []
+    for x, s in zip(values, shapes, strict=True):
+        is_scalar = not s and not isinstance(x, Array)
+        dims = None if s == shape else tuple(range(len(shape) - len(s), len(shape)))
+        steps.append((is_scalar, not is_scalar and x.dtype != dtype, dims))
+    return dtype, weak, shape, steps

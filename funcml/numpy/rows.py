@@ -15,7 +15,18 @@ from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import PYTHON_SCALARS, as_array, literal, match_scalar, operand, promote, settle, spread, to_inexact
+from funcml.numpy.promotion import (
+    PYTHON_SCALARS,
+    as_array,
+    literal,
+    match_scalar,
+    operand,
+    promote,
+    settle,
+    settled,
+    spread,
+    to_inexact,
+)
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
 
@@ -93,14 +104,14 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
                 if scalar is not None:
                     if aval.dtype in direct_dtypes:
                         return bind(kernel, (x, scalar))
-                    y = scalar
+                    y = settled(scalar)
         elif isinstance(y, Array) and type(x) in PYTHON_SCALARS:
             aval = y.aval
             scalar = match_scalar(aval, x)
             if scalar is not None:
                 if aval.dtype in direct_dtypes:
                     return bind(kernel, (scalar, y))
-                x = scalar
+                x = settled(scalar)
         return whole(*settle(name, x, y))
 
     return _named(ufunc, name, doc)

@@ -133,3 +133,17 @@ def test_defaults_follow_the_setting():
     with enable_x64(True):
         assert jnp.zeros(2).dtype == np.float64 and jnp.arange(2).dtype == np.int64 and (jnp.arange(2) / 2).dtype == np.float64
         assert jnp.zeros(2, jnp.float_).dtype == np.float64
+
+
+def test_numbers_beside_weak_64_bit_values():
+    weak = jnp.asarray(3)
+    with enable_x64(True):
+        weak = jnp.asarray(3) * 1
+    assert weak.dtype == np.int64 and weak.weak_type
+
+    def function(w):
+        return [w % 5, 7 // w, w + 1, jnp.where(w > 1, w, 0), w**2]
+
+    for found in (function(weak), funcml.jit(function)(weak)):
+        assert [x.dtype.itemsize for x in found] == [8] * 5 and all(x.weak_type for x in found)
+        np.testing.assert_allclose(found, [3, 2, 4, 3, 9])
