@@ -108,6 +108,9 @@ class _Entry:
         return self.plain and not self.captured and not self.program.indirect
 
 
+_NO_CALL = (None, None, None, None)
+
+
 class JitFunction:
     """A function compiled by `jit`: its marks, its programs, and the stages `.trace`, `.lower`, `.eval_shape`, `.clear_cache`.
 
@@ -122,10 +125,15 @@ class JitFunction:
         self._inline = inline
         self._entries: dict = {}
         self._programs: dict = {}
+        self._latest: list[tuple] = [_NO_CALL]
 
     def dispatcher(self) -> Callable:
-        """The function to call. An entry is found by (treedef, flags, avals); the treedef is None for arrays by position."""
-        thread, find, careful, run = tracing._state, self._entries.get, self._careful_call, self._run
+        """The function to call.
+
+        An entry is found by (treedef, flags, avals); the treedef is None for arrays by position. Comparing with the latest call is
+        quicker than hashing.
+        """
+        thread, find, careful, run, latest = tracing._state, self._entries.get, self._careful_call, self._run, self._latest
 
         def call(*args, **kwargs):
             if thread.frames:
@@ -138,16 +146,20 @@ class JitFunction:
             try:
                 if nested:
                     leaves, treedef = tree.flatten_leaves((args, kwargs))
-                key, buffers = [treedef, config._trace_key], []
+                avals, buffers = [], []
                 for x in leaves:
                     if type(x) is not DeviceArray:
                         return careful(args, kwargs)
-                    key.append(x.aval)
+                    avals.append(x.aval)
                     buffers.append(x._buffer)
-                entry = find(tuple(key))
+                flags = config._trace_key
+                entry, seen_avals, seen_treedef, seen_flags = latest[0]
+                if avals != seen_avals or flags is not seen_flags or treedef != seen_treedef:
+                    entry = find((treedef, flags, *avals))
+                    if entry is None:  # also under `disable_jit`, which the flags hold, and with static arguments
+                        return careful(args, kwargs)
+                    latest[0] = (entry, avals, treedef, flags)
             except (ValueError, TypeError):
-                return careful(args, kwargs)
-            if entry is None:  # also under `disable_jit`, which the key holds, and with static arguments, which it does not
                 return careful(args, kwargs)
             if not entry.direct:
                 return run(entry, leaves)
@@ -304,6 +316,7 @@ class JitFunction:
             traced.jaxpr.memo.clear()
         self._entries.clear()
         self._programs.clear()
+        self._latest[0] = _NO_CALL
 
 
 class TracedFunction:
