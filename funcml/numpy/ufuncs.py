@@ -20,6 +20,7 @@ from funcml.numpy.rows import binary, fill, unary
 from funcml.primitives import bits, powers, special
 from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
+from funcml.transforms.custom_jvp import custom_jvp
 
 
 def _dtype(x):
@@ -203,10 +204,15 @@ log1p = unary("log1p", tr.log1p, "log(1 + x), exact near 0.", inexact=True)
 
 # log(b^x + b^y) = m + log_b(1 + b^-|x - y|), m = max(x, y). Where x - y is nan, x and y are both inf, both -inf, or one is
 # nan: then it is (x + y) / 2.
-def _log_of_sum(x, y, exp, log1p):
+def _distance(x, y):
+    """x - y, and where it is undefined (infinities of one sign), as 0."""
     distance = ew.sub(x, y)
     undefined = ew.ne(distance, distance)
-    distance = ew.select(undefined, fill(x, 0), distance)
+    return ew.select(undefined, fill(x, 0), distance), undefined
+
+
+def _log_of_sum(x, y, exp, log1p):
+    distance, undefined = _distance(x, y)
     if _is_complex(x):
         larger = ew.select(ew.gt(ew.real(x), ew.real(y)), x, y)
         gap = ew.select(ew.gt(ew.real(distance), 0), ew.neg(distance), distance)
@@ -215,12 +221,30 @@ def _log_of_sum(x, y, exp, log1p):
     return ew.select(undefined, ew.mul(ew.add(x, y), 0.5), ew.add(larger, log1p(exp(gap))))
 
 
+def _share_of_sum(x, y, scale):
+    """exp(s x) / (exp(s x) + exp(s y)) = logistic(s (x - y))."""
+    return tr.logistic(ew.mul(scale, _distance(x, y)[0]))
+
+
+def _with_slopes(kernel, scale):
+    """log_b(b^x + b^y) with its derivatives b^x / (b^x + b^y) and b^y / (b^x + b^y), b = exp(scale)."""
+    kernel = custom_jvp(kernel)
+    kernel.defjvps(
+        lambda t, ans, x, y: ew.mul(t, _share_of_sum(x, y, scale)),
+        lambda t, ans, x, y: ew.mul(t, _share_of_sum(y, x, scale)),
+    )
+    return kernel
+
+
 logaddexp = binary(
-    "logaddexp", lambda x, y: _log_of_sum(x, y, tr.exp, tr.log1p), "log(exp(x) + exp(y)), without overflow.", inexact=True
+    "logaddexp",
+    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp, tr.log1p), 1.0),
+    "log(exp(x) + exp(y)), without overflow.",
+    inexact=True,
 )
 logaddexp2 = binary(
     "logaddexp2",
-    lambda x, y: _log_of_sum(x, y, tr.exp2, lambda z: ew.div(tr.log1p(z), math.log(2))),
+    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp2, lambda z: ew.div(tr.log1p(z), math.log(2))), math.log(2)),
     "log2(2 ** x + 2 ** y), without overflow.",
     inexact=True,
 )
