@@ -4,7 +4,7 @@ A function is recorded once as a small typed program, which `grad`, `vmap` and t
 """
 
 from funcml import dtypes, errors, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
-from funcml.compilation import ShapeDtypeStruct, jit
+from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
 from funcml.core.config import config, enable_x64
 from funcml.core.values import Array
 from funcml.derivatives import (
@@ -45,6 +45,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
+    "clear_caches",
     "config",
     "custom_jvp",
     "custom_vjp",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,14 +35,14 @@ from funcml.core import tracing
 from funcml.core.avals import ShapedArray, shaped
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
-from funcml.core.ir import Jaxpr, intern
+from funcml.core.ir import Jaxpr, clear_interned, intern
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, lowered, placed, wrap_all
+from funcml.lowering.execute import Program, forget_programs, lowered, placed, wrap_all
 from funcml.transforms.call import call
 
-__all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "jit"]
+__all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "clear_caches", "jit"]
 
 
 class ShapeDtypeStruct:
@@ -109,6 +110,7 @@ class _Entry:
 
 
 _NO_CALL = (None, None, None, None)
+_alive: weakref.WeakSet = weakref.WeakSet()
 
 
 class JitFunction:
@@ -126,6 +128,7 @@ class JitFunction:
         self._entries: dict = {}
         self._programs: dict = {}
         self._latest: list[tuple] = [_NO_CALL]
+        _alive.add(self)
 
     def dispatcher(self) -> Callable:
         """The function to call.
@@ -508,6 +511,14 @@ def _fill(function: Callable, static_args: dict, static_kwargs: dict) -> Callabl
         return function(*args, **kwargs, **static_kwargs)
 
     return filled
+
+
+def clear_caches() -> None:
+    """Forgets every program and executable in memory, of `jit` and of eager calls; those on disk stay."""
+    for jitted in list(_alive):
+        jitted.clear_cache()
+    clear_interned()
+    forget_programs()
 
 
 def _as_tuple(value, kind: type, what: str) -> tuple:

@@ -30,7 +30,7 @@ from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_stablehlo
 from funcml.transforms.simplify import dce
 
-__all__ = ["Program", "compiled", "fused", "lowered", "run_primitive", "run_program", "wrap_all"]
+__all__ = ["Program", "compiled", "forget_programs", "fused", "lowered", "run_primitive", "run_program", "wrap_all"]
 
 
 class Program:
@@ -278,6 +278,15 @@ class _Fused:
         self.direct = single and program.single and not captured
 
 
+_fused_caches: list[dict] = []
+
+
+def forget_programs() -> None:
+    """Forgets the programs of primitives and of fused functions, and the counts of misses."""
+    for cache in (_one_equation, _origins, *_fused_caches):
+        cache.clear()
+
+
 def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
     """Makes `function` run as one compiled program when called on arrays; inside a trace it is inlined.
 
@@ -290,6 +299,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
     static_names = frozenset(static)
     static_at = frozenset(i for i, n in enumerate(names) if n in static_names)
     cache: dict[tuple, _Fused] = {}
+    _fused_caches.append(cache)
     frames = tracing._state
     public = user_facing(function)
 

@@ -22,6 +22,7 @@ from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, expand_dims
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.rows import (
+    ALL,
     ANY,
     BITS,
     COMPLEX,
@@ -111,8 +112,8 @@ def _to_bool(dtype):
 
 
 #: for complex numbers too; x = x is false for nan
-eq = binary("eq", ANY, result=_to_bool)
-ne = binary("ne", ANY, result=_to_bool)
+eq = binary("eq", ALL, result=_to_bool)
+ne = binary("ne", ALL, result=_to_bool)
 lt = binary("lt", REAL, result=_to_bool)
 le = binary("le", REAL, result=_to_bool)
 gt = binary("gt", REAL, result=_to_bool)

@@ -21,7 +21,7 @@ from funcml.core.tracing import aval_of, bind
 from funcml.primitives.batching import spread_at_front
 
 __all__ = [
-    "ANY", "BITS", "COMPLEX", "FLOAT", "INEXACT", "INTEGER", "NUMERIC", "REAL",
+    "ALL", "ANY", "BITS", "COMPLEX", "FLOAT", "INEXACT", "INTEGER", "NUMERIC", "REAL",
     "Accepts", "Elementwise", "PYTHON_SCALARS", "add", "binary", "is_constant", "list_of", "ternary", "unary",
 ]
 
@@ -36,7 +36,8 @@ class Accepts:
         self.test = test
 
 
-ANY = Accepts("any dtype", lambda d: not dtypes.is_key(d))
+ALL = Accepts("any dtype", lambda d: True)
+ANY = Accepts("any dtype but keys", lambda d: not dtypes.is_key(d))
 NUMERIC = Accepts("numbers", dtypes.is_numeric)
 INEXACT = Accepts("floats or complex numbers", dtypes.is_inexact)
 FLOAT = Accepts("floats", dtypes.is_float)

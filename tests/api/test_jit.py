@@ -139,6 +139,14 @@ def test_stages():
         compiled(x[:4, :4])
 
 
+def test_clear_caches_forgets_and_all_works_again():
+    f, calls = counting(lambda x: jnp.linalg.norm(x) + x)
+    g = fm.jit(f)
+    g(jnp.ones(3))
+    fm.clear_caches()
+    assert g(jnp.ones(3)).shape == (3,) and len(calls) == 2
+
+
 def test_eval_shape_computes_nothing():
     out = fm.eval_shape(lambda p: {"y": p["w"] @ p["w"].T}, {"w": fm.ShapeDtypeStruct((3, 4), "bfloat16")})
     assert out == {"y": fm.ShapeDtypeStruct((3, 3), "bfloat16")}

@@ -210,5 +210,5 @@ def test_words_of_errors(call, error, words):
 @pytest.mark.parametrize("name, second", [("logaddexp", 0.25), ("logaddexp2", np.log(2) / 4)])
 def test_logaddexp_curves_where_its_operands_meet(name, second):
     f = getattr(jnp, name)
-    np.testing.assert_allclose(fm.grad(fm.grad(f))(2.0, 2.0), second, rtol=1e-6)
-    assert [float(g) for g in fm.grad(f, (0, 1))(-np.inf, 1.0)] == [0.0, 1.0]
+    np.testing.assert_allclose(funcml.grad(funcml.grad(f))(2.0, 2.0), second, rtol=1e-6)
+    assert [float(g) for g in funcml.grad(f, (0, 1))(-np.inf, 1.0)] == [0.0, 1.0]

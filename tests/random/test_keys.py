@@ -187,3 +187,9 @@ def test_other_bad_arguments():
         random.split(KEY, -1)
     with pytest.raises(TypeError, match=r"grad of .* needs float .*key<fry>"):
         fm.grad(lambda k: random.normal(k))(KEY)
+
+
+def test_keys_compare():
+    keys = random.split(random.key(0), 3)
+    assert (keys == keys[0]).tolist() == [True, False, False]
+    assert (keys != keys[0]).tolist() == [False, True, True]
