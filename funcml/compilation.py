@@ -133,8 +133,8 @@ class JitFunction:
     def dispatcher(self) -> Callable:
         """The function to call.
 
-        An entry is found by (treedef, flags, avals); the treedef is None for arrays by position. Comparing with the latest call is
-        quicker than hashing.
+        An entry is found by (treedef, flags, avals); the treedef is None for arrays by position. Comparing with the
+        latest call is quicker than hashing.
         """
         thread, find, careful, run, latest = tracing._state, self._entries.get, self._careful_call, self._run, self._latest
 
