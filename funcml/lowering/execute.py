@@ -166,6 +166,15 @@ def placed(values: Sequence) -> tuple[list[DeviceArray], object]:
     return moved, device
 
 
+_CACHE_LIMIT = 4096
+
+
+def _make_room(cache: dict) -> None:
+    """Empties a cache that is full; what it held is made again, or found on disk."""
+    if len(cache) >= _CACHE_LIMIT:
+        cache.clear()
+
+
 # ---- whole programs ----------------------------------------------------------------------------------------------
 
 
@@ -192,8 +201,7 @@ def run_program(jaxpr: Jaxpr, values: Sequence, origin=None) -> list[DeviceArray
     if origin is not None:
         record = _origins.get(origin)
         if record is None:
-            if len(_origins) > 4096:
-                _origins.clear()
+            _make_room(_origins)
             record = _origins[origin] = _Origin()
         if program is not None:
             record.misses = 0
@@ -239,6 +247,7 @@ def _run_equation(primitive: Primitive, operands: Sequence, params: dict, key: l
     found_key = (*key, device) if _device_count() > 1 else tuple(key)
     program = _one_equation.get(found_key)
     if program is None:
+        _make_room(_one_equation)
         program = _one_equation[found_key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
         program.single = program.single and not primitive.multiple_results
     outs = program.run(arrays)
@@ -332,6 +341,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
             cache_key = (*cache_key, device) if _device_count() > 1 else cache_key
             found = cache.get(cache_key)
             if found is None:
+                _make_room(cache)
                 found = _fuse(public, args, kwargs, operands, static_at, static_names, device)
                 cache[cache_key] = found
         if found.direct:
