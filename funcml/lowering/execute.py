@@ -11,7 +11,6 @@ has a small number of misses without a hit; past it, its programs are evaluated 
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable, Sequence
 
@@ -304,7 +303,8 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
     """
     if function is None:
         return functools.partial(fused, static=static)
-    names = list(inspect.signature(function).parameters)
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     static_names = frozenset(static)
     static_at = frozenset(i for i, n in enumerate(names) if n in static_names)
     cache: dict[tuple, _Fused] = {}

@@ -52,16 +52,16 @@ def _precision(precision):
 
 
 _STATIC = ("precision", "preferred")
-class _MatrixProducts(dict):
-    """The parameters of a product of two matrices, by precision: made once, since eager calls are short."""
+@functools.cache
+def _matrix_product(ndim: int, batch: int, precision) -> dict:
+    """The parameters of a product [batch.., free.., k] x [batch.., k, n], made once since eager calls are short."""
+    axes = tuple(range(batch))
+    return {
+        "dimension_numbers": DotDimensions(((ndim - 1,), (batch,)), (axes, axes)),
+        "precision": canonical_precision(precision),
+        "preferred_element_type": None,
+    }
 
-    def __missing__(self, precision):
-        numbers = DotDimensions(((1,), (0,)), ((), ()))
-        found = {"dimension_numbers": numbers, "precision": canonical_precision(precision), "preferred_element_type": None}
-        return self.setdefault(precision, found)
-
-
-_MATRIX_PRODUCT = _MatrixProducts()
 
 # ---- matrix products ---------------------------------------------------------------------------------------------
 
@@ -76,8 +76,10 @@ def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
     """
     if isinstance(a, Array) and isinstance(b, Array) and precision is preferred_element_type is None:
         x, y = a.aval, b.aval
-        if x.ndim == y.ndim == 2 and x.dtype is y.dtype and x.shape[1] == y.shape[0] and dtypes.is_inexact(x.dtype):
-            return bind(dot_general_p, (a, b), _MATRIX_PRODUCT[config.default_matmul_precision])
+        if x.dtype is y.dtype and x.ndim > 1 < y.ndim and x.shape[-1] == y.shape[-2] and dtypes.is_inexact(x.dtype):
+            batch = y.ndim - 2
+            if not batch or (x.ndim == y.ndim and x.shape[:batch] == y.shape[:batch]):
+                return bind(dot_general_p, (a, b), _matrix_product(x.ndim, batch, config.default_matmul_precision))
     return _matmul(operand("matmul", a), operand("matmul", b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
