@@ -176,7 +176,9 @@ class Emitter:
                 raise _no_lowering(eqn)
             shape = eqn.outvars[0].aval.shape if eqn.primitive.elementwise else ()
             if shape:
-                operands = [self._spread(a, env, shape) for a in eqn.invars]
+                operands = [
+                    env[a] if type(a) is Var and a.aval.shape == shape else self._spread(a, env, shape) for a in eqn.invars
+                ]
             else:
                 operands = [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in eqn.invars]
             results = rule(self, eqn, operands)
@@ -188,13 +190,11 @@ class Emitter:
         return [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in jaxpr.outs]
 
     def _spread(self, atom: Var | Literal, env: dict[Var, str], shape: tuple[int, ...]) -> str:
-        """An operand of an elementwise equation, at the shape of its result."""
-        aval = atom.aval
+        """A scalar operand of an elementwise equation, at the shape of its result."""
+        wide = shaped(shape, atom.aval.dtype)
         if type(atom) is Literal:
-            return self.constant(atom.value, shaped(shape, aval.dtype))
-        if aval.shape == shape:
-            return env[atom]
-        return self.broadcast(env[atom], aval, shaped(shape, aval.dtype), ())
+            return self.constant(atom.value, wide)
+        return self.broadcast(env[atom], atom.aval, wide, ())
 
     def call(self, jaxpr: Jaxpr, inputs: Sequence[str], name: str) -> list[str]:
         """Calls a program as a private function, written once for each program of the module."""

@@ -315,7 +315,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
     @functools.wraps(function)
     def call(*args, **kwargs):
         if frames.frames:
-            return public(*args, **kwargs)
+            return function(*args, **kwargs)
         key: list = [config._trace_key]
         operands: list = []
         try:
