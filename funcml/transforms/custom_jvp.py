@@ -12,29 +12,26 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from funcml import tree
+from funcml import dtypes, tree
 from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, intern
 from funcml.core.linear import Zero
-from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
+from funcml.core.tracing import aval_of, eval_jaxpr, trace
 from funcml.primitives.batching import example_aval, place_axis
 from funcml.primitives.elementwise import add_any
 from funcml.primitives.tangents import instantiate, tangent_aval
-from funcml.transforms.call import Call, call_p
+from funcml.transforms.custom_call import CustomCall, CustomFunction
 from funcml.transforms.custom_rules import (
     Constant,
-    SplitArguments,
     check_leaves,
-    closes_over_tracers,
-    recording,
     rule_argument,
 )
-from funcml.transforms.vmap import evaluate_vmap, vmap_jaxpr
+from funcml.transforms.vmap import evaluate_vmap
 
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
 
 
-class custom_jvp:
+class custom_jvp(CustomFunction):
     """A function whose derivative is given by `defjvp`.
 
     `nondiff_argnums` are arguments that the rule takes first, as they are, and that are not differentiated. With a rule
@@ -52,15 +49,12 @@ class custom_jvp:
     10.0
     """
 
+    kind = "custom_jvp"
+
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        super().__init__(fun, nondiff_argnums)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Sets the rule; with `symbolic_zeros`, tangents that are zero arrive as `Zero` objects instead of arrays."""
@@ -82,41 +76,16 @@ class custom_jvp:
 
         self.defjvp(rule)
 
-    def __call__(self, *args, **kwargs):
+    def rule_functions(self) -> tuple[Callable, ...]:
+        """The rule; raises AttributeError if it was not given."""
         if self.jvp is None:
-            raise AttributeError(f"custom_jvp: {self._name} has no rule; give it one with `{self._name}.defjvp(rule)`")
-        if current_frame() is None:
-            return self.fun(*args, **kwargs)
-        call = SplitArguments(self.fun, self.nondiff_argnums, args, kwargs, f"custom_jvp of {self._name}")
-        avals = [aval_of(x) for x in call.leaves]
-        out_tree: list = []
+            raise AttributeError(f"custom_jvp: {self.name} has no rule; give it one with `{self.name}.defjvp(rule)`")
+        return (self.jvp,)
 
-        def primal(*leaves):
-            outs, treedef = tree.flatten(self.fun(*call.merged(leaves)))
-            out_tree.append(treedef)
-            return outs
-
-        jaxpr, captured = trace(primal, avals, f"custom_jvp of {self._name}", call.leaves)
-        jaxpr = intern(checked(jaxpr))
-        rule: Any = UserJvp(
-            self, self.jvp, call.treedef, out_tree[0], tuple(map(Constant, call.nondiff)), jaxpr.out_avals
-        )
-        rule_captured: list = []
-        if not recording.is_on(self) and closes_over_tracers(self.jvp, *call.nondiff, call.nondiff):
-            with recording(self):
-                rule, rule_captured = record_rule(rule, avals)
-        operands = [*captured, *rule_captured, *call.leaves]
-        params = {
-            "jaxpr": jaxpr,
-            "name": self._name,
-            "rule": rule,
-            "consts": (len(captured), len(rule_captured)),
-        }
-        return tree.unflatten(out_tree[0], bind(custom_jvp_call_p, operands, params))
-
-    @property
-    def _name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+    def make_rule(self, call, out_treedef, in_avals, out_avals) -> UserJvp:
+        """The rule for one call, on flat values."""
+        (jvp,) = self.rule_functions()
+        return UserJvp(self, jvp, call.treedef, out_treedef, tuple(map(Constant, call.nondiff)), in_avals, out_avals)
 
 
 class UserJvp(NamedTuple):
@@ -127,6 +96,7 @@ class UserJvp(NamedTuple):
     in_treedef: Any
     out_treedef: Any
     nondiff: tuple[Constant, ...]
+    in_avals: tuple
     out_avals: tuple
 
     def __str__(self) -> str:
@@ -140,7 +110,7 @@ class UserJvp(NamedTuple):
             tree.unflatten(self.in_treedef, primals),
             tree.unflatten(self.in_treedef, given),
         )
-        name = f"custom_jvp rule of {self.owner._name}"
+        name = f"custom_jvp rule of {self.owner.name}"
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(f"{name} must return a pair (primal_out, tangent_out), got {result!r}")
         outs = check_leaves(
@@ -151,6 +121,23 @@ class UserJvp(NamedTuple):
             result[1], tangent_avals, self.out_treedef, f"the tangent output of the {name}", "the function's output"
         )
         return [instantiate(x) for x in outs], out_tangents
+
+    def recorded(self) -> tuple[RecordedJvp, list]:
+        """The rule traced for these input types, and the values it closes over."""
+        n = len(self.in_avals)
+        tangent_avals = [tangent_aval(a) for a in self.in_avals]
+        moving = [a for a in tangent_avals if a.dtype != dtypes.float0]
+        has_tangent: list[bool] = []
+
+        def run(*values):
+            rest = iter(values[n:])
+            tangents = [Zero(a) if a.dtype == dtypes.float0 else next(rest) for a in tangent_avals]
+            outs, out_tangents = self((), values[:n], tangents)
+            has_tangent.extend(type(t) is not Zero for t in out_tangents)
+            return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
+
+        jaxpr, captured = trace(run, [*self.in_avals, *moving], "a custom_jvp rule")
+        return RecordedJvp(intern(checked(jaxpr)), tuple(has_tangent), self.out_avals), captured
 
 
 class RecordedJvp(NamedTuple):
@@ -178,24 +165,7 @@ def _moving(tangents) -> list:
 
 
 def _is_float0(t) -> bool:
-    return type(t) is Zero and t.aval.dtype.names == ("float0",)
-
-
-def record_rule(rule, avals) -> tuple[RecordedJvp, list]:
-    """The rule traced for these input types, and the values it closes over."""
-    tangent_avals = [tangent_aval(a) for a in avals]
-    moving = [a for a in tangent_avals if a.dtype.names != ("float0",)]
-    has_tangent: list[bool] = []
-
-    def run(*values):
-        rest = iter(values[len(avals) :])
-        tangents = [Zero(a) if a.dtype.names == ("float0",) else next(rest) for a in tangent_avals]
-        outs, out_tangents = rule((), values[: len(avals)], tangents)
-        has_tangent.extend(type(t) is not Zero for t in out_tangents)
-        return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
-
-    jaxpr, captured = trace(run, [*avals, *moving], "a custom_jvp rule")
-    return RecordedJvp(intern(checked(jaxpr)), tuple(has_tangent), rule.out_avals), captured
+    return type(t) is Zero and t.aval.dtype == dtypes.float0
 
 
 class BatchedJvp(NamedTuple):
@@ -240,44 +210,14 @@ class BatchedJvp(NamedTuple):
         ]
 
 
-class CustomJvpCall(Call):
+class CustomJvpCall(CustomCall):
     """custom_jvp_call[jaxpr, rule] (primal consts..., rule consts..., inputs...)."""
 
-    def type_rule(self, *avals, jaxpr, name, rule, consts):
-        return jaxpr.out_avals
+    def apply_rule(self, rule, name, rule_consts, primals, tangents):
+        return rule(rule_consts, primals, tangents)
 
-    def primal_operands(self, operands, consts):
-        """The operands of `jaxpr`: all but the consts of the rule."""
-        n, m = consts
-        return [*operands[:n], *operands[n + m :]]
-
-    def jvp_rule(self, primals, tangents, *, jaxpr, name, rule, consts):
-        n, m = consts
-        if any(type(t) is not Zero for t in tangents[: n + m]):
-            raise TypeError(
-                f"{name} has a custom_jvp rule and closes over a value with respect to which it is differentiated. The rule says "
-                "nothing of that derivative: make the value an argument of the function."
-            )
-        if all(type(t) is Zero for t in tangents):
-            outs = bind(self, primals, {"jaxpr": jaxpr, "name": name, "rule": rule, "consts": consts})
-            return outs, [Zero(tangent_aval(aval_of(x))) for x in outs]
-        return rule(primals[n : n + m], primals[n + m :], tangents[n + m :])
-
-    def batch_rule(self, axis, operands, dims, *, jaxpr, name, rule, consts):
-        n, m = consts
-        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(self.primal_operands(dims, consts)))
-        batched = BatchedJvp(rule, axis, tuple(dims[n:]), out_dims, m, new.out_avals)
-        params = {"jaxpr": new, "name": name, "rule": batched, "consts": (len(captured) + n, m)}
-        return bind(self, [*captured, *operands], params), out_dims
-
-    def transpose_rule(self, cts, *operands, masks, jaxpr, name, rule, consts):
-        n, m = consts
-        primal = self.primal_operands(operands, consts)
-        cts_in, masks_in = call_p.transpose_rule(cts, *primal, masks=masks, jaxpr=jaxpr, name=name)
-        none = [None] * m
-        return [*cts_in[:n], *none, *cts_in[n:]], [*masks_in[:n], *none, *masks_in[n:]]
+    def batched(self, rule, axis, dims, out_dims, rule_consts, out_avals):
+        return BatchedJvp(rule, axis, dims, out_dims, rule_consts, out_avals)
 
 
-custom_jvp_call_p = CustomJvpCall("custom_jvp_call")
-custom_jvp_call_p.holds_jaxpr = False
-
+custom_jvp_call_p = custom_jvp.primitive = CustomJvpCall("custom_jvp_call")

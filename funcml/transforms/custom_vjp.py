@@ -10,7 +10,6 @@ program: so forward mode, and derivatives of any order, go through a custom_vjp 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,27 +18,24 @@ from funcml.core.check import checked
 from funcml.core.errors import MissingRuleError
 from funcml.core.ir import Jaxpr, Primitive, intern
 from funcml.core.linear import Zero, is_undefined
-from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
+from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
 from funcml.primitives.axes import reduce_sum
 from funcml.primitives.batching import batched_aval, example_aval, place_axis, spread_at_front
 from funcml.primitives.tangents import instantiate, tangent_aval
-from funcml.transforms.call import Call, call_p
+from funcml.transforms.custom_call import CustomCall, CustomFunction
 from funcml.transforms.custom_rules import (
     Constant,
-    SplitArguments,
     check_leaves,
-    closes_over_tracers,
-    recording,
     rule_argument,
 )
 from funcml.transforms.jvp import evaluate_jvp
 from funcml.transforms.transpose import transpose_jaxpr
-from funcml.transforms.vmap import evaluate_vmap, vmap_jaxpr
+from funcml.transforms.vmap import evaluate_vmap
 
 __all__ = ["custom_vjp", "custom_vjp_call_p", "pullback_p"]
 
 
-class custom_vjp:
+class custom_vjp(CustomFunction):
     """A function whose derivative is given by `defvjp`.
 
     `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, cotangent) -> a tuple of cotangents`, one for each
@@ -54,60 +50,30 @@ class custom_vjp:
     10.0
     """
 
+    kind = "custom_vjp"
+
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        super().__init__(fun, nondiff_argnums)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Sets the rule. `optimize_remat` is accepted for compatibility: unused residuals are always dropped."""
         if symbolic_zeros:
-            raise TypeError(f"custom_vjp of {self._name}: symbolic_zeros is not supported by defvjp; test for zeros in the rule")
+            raise TypeError(f"custom_vjp of {self.name}: symbolic_zeros is not supported by defvjp; test for zeros in the rule")
         self.fwd, self.bwd = fwd, bwd
 
-    def __call__(self, *args, **kwargs):
-        if self.fwd is None:
-            raise AttributeError(f"custom_vjp: {self._name} has no rule; give it one with `{self._name}.defvjp(fwd, bwd)`")
-        if current_frame() is None:
-            return self.fun(*args, **kwargs)
-        call = SplitArguments(self.fun, self.nondiff_argnums, args, kwargs, f"custom_vjp of {self._name}")
-        avals = [aval_of(x) for x in call.leaves]
-        out_tree: list = []
+    def rule_functions(self) -> tuple[Callable, ...]:
+        """`fwd` and `bwd`; raises AttributeError if they were not given."""
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"custom_vjp: {self.name} has no rule; give it one with `{self.name}.defvjp(fwd, bwd)`")
+        return self.fwd, self.bwd
 
-        def primal(*leaves):
-            outs, treedef = tree.flatten(self.fun(*call.merged(leaves)))
-            out_tree.append(treedef)
-            return outs
-
-        jaxpr, captured = trace(primal, avals, f"custom_vjp of {self._name}", call.leaves)
-        jaxpr = intern(checked(jaxpr))
-        rule: Any = UserVjp(
-            self,
-            self.fwd,
-            self.bwd,
-            call.treedef,
-            out_tree[0],
-            call.nondiff_at,
-            tuple(map(Constant, call.nondiff)),
-            tuple(avals),
-            jaxpr.out_avals,
-        )
-        rule_captured: list = []
-        if not recording.is_on(self) and closes_over_tracers(self.fwd, self.bwd, call.nondiff):
-            with recording(self):
-                rule, rule_captured = record_rule(rule, avals)
-        params = {"jaxpr": jaxpr, "name": self._name, "rule": rule, "consts": (len(captured), len(rule_captured))}
-        outs = bind(custom_vjp_call_p, [*captured, *rule_captured, *call.leaves], params)
-        return tree.unflatten(out_tree[0], outs)
-
-    @property
-    def _name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+    def make_rule(self, call, out_treedef, in_avals, out_avals) -> UserVjp:
+        """The rule for one call, on flat values."""
+        fwd, bwd = self.rule_functions()
+        nondiff = tuple(map(Constant, call.nondiff))
+        return UserVjp(self, fwd, bwd, call.treedef, out_treedef, call.nondiff_at, nondiff, in_avals, out_avals)
 
 
 # ---- rules on flat values ------------------------------------------------------------------------------------------
@@ -138,7 +104,7 @@ class UserVjp(NamedTuple):
         for i, c in zip(self.nondiff_at, self.nondiff, strict=True):
             args.insert(i, c.value)
         result = self.fwd(*args)
-        name = f"custom_vjp fwd rule of {self.owner._name}"
+        name = f"custom_vjp fwd rule of {self.owner.name}"
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(f"the {name} must return a pair (output, residuals), got {result!r}")
         outs = check_leaves(result[0], self.out_avals, self.out_treedef, f"the output of the {name}", "the function's output")
@@ -152,7 +118,7 @@ class UserVjp(NamedTuple):
             tree.unflatten(context, residuals),
             tree.unflatten(self.out_treedef, [rule_argument(ct) for ct in cts]),
         )
-        name = f"custom_vjp bwd rule of {self.owner._name}"
+        name = f"custom_vjp bwd rule of {self.owner.name}"
         count = len(tree.treedef_children(self.in_treedef))
         if not isinstance(result, tuple | list) or len(result) != count:
             got = f"a tuple of {len(result)}" if isinstance(result, tuple | list) else f"{result!r}"
@@ -167,6 +133,21 @@ class UserVjp(NamedTuple):
             else:
                 found += check_leaves(ct, expected, child, f"cotangent {i} of the {name}", f"argument {i}")
         return found
+
+    def recorded(self) -> tuple[RecordedVjp, list]:
+        """The rule traced for these input types, and the values it closes over."""
+        contexts: list = []
+
+        def forward(*primals):
+            outs, residuals, context = self.forward((), primals)
+            contexts.append(context)
+            return [*outs, *residuals]
+
+        fwd, fwd_captured = trace(forward, self.in_avals, "a custom_vjp fwd rule")
+        residual_avals = fwd.out_avals[len(self.out_avals) :]
+        bwd, bwd_captured, has_ct = record_backward(self, (), contexts[0], residual_avals)
+        fwd = intern(checked(fwd))
+        return RecordedVjp(fwd, bwd, len(fwd_captured), has_ct, self.in_avals, self.out_avals), [*fwd_captured, *bwd_captured]
 
 
 class RecordedVjp(NamedTuple):
@@ -197,24 +178,6 @@ class RecordedVjp(NamedTuple):
 
 def _no_derivative(x) -> bool:
     return type(x) is Zero and x.aval.dtype == dtypes.float0
-
-
-def record_rule(rule: UserVjp, avals) -> tuple[RecordedVjp, list]:
-    """The rule traced for these input types, and the values it closes over."""
-    contexts: list = []
-
-    def forward(*primals):
-        outs, residuals, context = rule.forward((), primals)
-        contexts.append(context)
-        return [*outs, *residuals]
-
-    fwd, fwd_captured = trace(forward, avals, "a custom_vjp fwd rule")
-    residual_avals = fwd.out_avals[len(rule.out_avals) :]
-    bwd, bwd_captured, has_ct = record_backward(rule, (), contexts[0], residual_avals)
-    recorded = RecordedVjp(
-        intern(checked(fwd)), bwd, len(fwd_captured), has_ct, tuple(avals), tuple(rule.out_avals)
-    )
-    return recorded, [*fwd_captured, *bwd_captured]
 
 
 def record_backward(rule, const_avals, context, residual_avals) -> tuple[Jaxpr, list, tuple[bool, ...]]:
@@ -307,56 +270,24 @@ class BatchedVjp(NamedTuple):
 # ---- the primitives -------------------------------------------------------------------------------------------------
 
 
-class CustomVjpCall(Call):
+class CustomVjpCall(CustomCall):
     """custom_vjp_call[jaxpr, rule] (primal consts..., rule consts..., inputs...)."""
 
-    holds_jaxpr = False
-
-    def type_rule(self, *avals, jaxpr, name, rule, consts):
-        return jaxpr.out_avals
-
-    def primal_operands(self, operands, consts):
-        """The operands of `jaxpr`: all but the consts of the rule."""
-        n, m = consts
-        return [*operands[:n], *operands[n + m :]]
-
-    def jvp_rule(self, primals, tangents, *, jaxpr, name, rule, consts):
-        n, m = consts
-        if any(type(t) is not Zero for t in tangents[: n + m]):
-            raise TypeError(
-                f"{name} has a custom_vjp rule and closes over a value with respect to which it is differentiated. The rule says "
-                "nothing of that derivative: make the value an argument of the function."
-            )
-        if all(type(t) is Zero for t in tangents):
-            outs = bind(self, primals, {"jaxpr": jaxpr, "name": name, "rule": rule, "consts": consts})
-            return outs, [Zero(tangent_aval(aval_of(x))) for x in outs]
-        rule_consts = primals[n : n + m]
-        outs, residuals, context = rule.forward(rule_consts, primals[n + m :])
+    def apply_rule(self, rule, name, rule_consts, primals, tangents):
+        outs, residuals, context = rule.forward(rule_consts, primals)
         bwd, captured, has_ct = record_backward(
             rule, [aval_of(c) for c in rule_consts], context, [aval_of(r) for r in residuals]
         )
-        moving = [instantiate(t) for t, has in zip(tangents[n + m :], has_ct, strict=True) if has]
+        moving = [instantiate(t) for t, has in zip(tangents, has_ct, strict=True) if has]
         consts_of_bwd = [*captured, *rule_consts, *residuals]
-        found = iter(
-            bind(pullback_p, [*consts_of_bwd, *moving], {"jaxpr": bwd, "name": name, "residuals": len(consts_of_bwd)})
-        )
+        params = {"jaxpr": bwd, "name": name, "residuals": len(consts_of_bwd)}
+        found = iter(bind(pullback_p, [*consts_of_bwd, *moving], params))
         tangent_avals = [tangent_aval(aval_of(x)) for x in outs]
         return outs, [Zero(a) if a.dtype == dtypes.float0 else next(found) for a in tangent_avals]
 
-    def batch_rule(self, axis, operands, dims, *, jaxpr, name, rule, consts):
-        n, m = consts
-        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(self.primal_operands(dims, consts)))
-        in_avals = [batched_aval(a, axis, d) for a, d in zip(rule.in_avals, dims[n + m :], strict=True)]
-        batched = BatchedVjp(rule, axis, tuple(dims[n:]), out_dims, m, tuple(in_avals), new.out_avals)
-        params = {"jaxpr": new, "name": name, "rule": batched, "consts": (len(captured) + n, m)}
-        return bind(self, [*captured, *operands], params), out_dims
-
-    def transpose_rule(self, cts, *operands, masks, jaxpr, name, rule, consts):
-        n, m = consts
-        primal = self.primal_operands(operands, consts)
-        cts_in, masks_in = call_p.transpose_rule(cts, *primal, masks=masks, jaxpr=jaxpr, name=name)
-        none = [None] * m
-        return [*cts_in[:n], *none, *cts_in[n:]], [*masks_in[:n], *none, *masks_in[n:]]
+    def batched(self, rule, axis, dims, out_dims, rule_consts, out_avals):
+        in_avals = [batched_aval(a, axis, d) for a, d in zip(rule.in_avals, dims[rule_consts:], strict=True)]
+        return BatchedVjp(rule, axis, dims, out_dims, rule_consts, tuple(in_avals), out_avals)
 
 
 class Pullback(Primitive):
@@ -397,5 +328,5 @@ class Pullback(Primitive):
         return evaluate_vmap(self.forward_jaxpr(jaxpr, name, residuals), axis, operands, dims)
 
 
-custom_vjp_call_p = CustomVjpCall("custom_vjp_call")
+custom_vjp_call_p = custom_vjp.primitive = CustomVjpCall("custom_vjp_call")
 pullback_p = Pullback("pullback")
