@@ -46,7 +46,7 @@ def here(depth: int = 1) -> Source | None:
 
 
 def describe(source: Source | None) -> str:
-    """`file.py:12 (function)`, or `<unknown>`."""
+    """`file.py:12 (function)`, or `<unknown>`; a cell of a notebook has no file to name."""
     if source is None:
         return "<unknown>"
     code, offset = source
@@ -55,4 +55,5 @@ def describe(source: Source | None) -> str:
         if start <= offset < end and lineno is not None:
             line = lineno
             break
-    return f"{code.co_filename}:{line} ({code.co_qualname})"
+    place = "<notebook cell>" if "ipykernel_" in code.co_filename else code.co_filename
+    return f"{place}:{line} ({code.co_qualname})"

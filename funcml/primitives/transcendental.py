@@ -48,15 +48,7 @@ def _is_complex(x) -> bool:
 
 # ---- exp and log -------------------------------------------------------------------------------------------
 
-
-
-def _finite(ans):
-    """`ans`, the largest finite number where it is inf: so that an underflow further up gives 0 there, not 0 * inf."""
-    return ans if _is_complex(ans) else min(ans, scalar_of(aval_of(ans), dtypes.finfo(aval_of(ans).dtype).max))
-
-
-#: exp' = exp, kept finite: the derivative of 1 / (1 + exp(x)) at 200 is 0 in f32 too
-exp = unary("exp", INEXACT, lambda t, ans, x: mul(t, _finite(ans)))
+exp = unary("exp", INEXACT, lambda t, ans, x: mul(t, ans))
 exp2 = unary("exp2", INEXACT, lambda t, ans, x: mul(t, mul(ans, math.log(2))))
 #: expm1' = exp x, not expm1 x + 1, which has no digits left for x << 0
 expm1 = unary("expm1", INEXACT, lambda t, ans, x: mul(t, exp(x)))
