@@ -430,6 +430,11 @@ class _Marked:
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
+            if names:
+                raise ValueError(
+                    f"jit of {self.name}: its signature is not known, so {what}_argnames cannot be found; "
+                    f"pass {what}_argnums instead"
+                ) from None
             return
         self._check(parameters)
         by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

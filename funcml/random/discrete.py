@@ -102,7 +102,7 @@ def _randint_wide(key, low, high, shape, dtype):
 # ---- two values ----------------------------------------------------------------------------------------------
 
 
-def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
+def bernoulli(key, p=0.5, shape=None, mode: str | None = "low") -> Array:
     """True with probability `p`, which broadcasts to `shape` or gives it.
 
     `mode="high"` draws twice as many bits, for probabilities below 1e-7 in float32.
@@ -111,6 +111,7 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
     >>> random.bernoulli(random.key(0), 0.5, (3,))
     Array([False, False,  True], dtype=bool)
     """
+    mode = mode or "low"
     check_mode("bernoulli", mode)
     key, p = one_key("bernoulli", key), operand("bernoulli", p)
     if not dtypes.is_float(aval_of(p).dtype):
@@ -148,7 +149,7 @@ def _rademacher(key, shape, dtype):
 # ---- one of several ------------------------------------------------------------------------------------------
 
 
-def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str = "low") -> Array:
+def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = "low") -> Array:
     """Indices i along `axis` with probabilities softmax(logits)_i.
 
     The other axes of `logits` are a batch; `shape` is its shape, or that with more axes in front. Without `replace` the
@@ -156,6 +157,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
 
     Source: the index of the greatest logit + Gumbel sample (Gumbel-max), or of the k greatest (Kool et al. 2019).
     """
+    mode = mode or "low"
     check_mode("categorical", mode)
     key, logits = one_key("categorical", key), operand("categorical", logits)
     aval = aval_of(logits)

@@ -197,6 +197,15 @@ def test_the_disk_cache_gives_the_same_answers(disk, tmp_path):
     assert bool(list(tmp_path.rglob("*.xla"))) == disk
 
 
+class _NoSignature:
+    @property
+    def __signature__(self):
+        raise TypeError("no signature")
+
+    def __call__(self, *args):
+        return None
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -207,6 +216,7 @@ def test_the_disk_cache_gives_the_same_answers(disk, tmp_path):
         (lambda: fm.jit(lambda x: x, static_argnames="y"), ValueError, r"names 'y', but its parameters are \['x'\]"),
         (lambda: fm.jit(lambda x: x, static_argnums=3), ValueError, "names argument 3"),
         (lambda: fm.jit(lambda x: x, static_argnums="x"), TypeError, "takes ints"),
+        (lambda: fm.jit(_NoSignature(), donate_argnames="a"), ValueError, "signature is not known.*donate_argnums"),
         (lambda: fm.jit(lambda x, y: x @ y)(jnp.ones((2, 3)), jnp.ones((2, 3))), ValueError, r"f32\[2,3\]"),
         (lambda: fm.jit(lambda x: {"a": object()})(1.0), TypeError, r"returned .* type object at \['a'\]"),
         (lambda: fm.jit(lambda x: (x, "text"))(1.0), TypeError, r"at \[1\]"),
