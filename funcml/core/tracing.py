@@ -138,7 +138,7 @@ class Frame:
     `inlined` are the variables of programs that were copied into this one.
     """
 
-    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "origin", "inlined")
+    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "inlined")
 
     def __init__(self, name: str):
         self.name = name
@@ -148,7 +148,6 @@ class Frame:
         self.known: dict[Var, object] = {}
         self.alive = True
         self.stamp: source.Source | None = None
-        self.origin = None
         self.inlined: set[Var] = set()
 
     def input(self, aval: ShapedArray, value=None) -> Tracer:

@@ -256,8 +256,3 @@ def to_stablehlo(
     main = _function_text("public", "main", jaxpr, inputs, attributes, emit.lines, results)
     module = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return "\n".join([f"module @{module} {{", main, *emit.functions, "}"]) + "\n"
-
-
-def operand_literal(atom) -> bool:
-    """Whether an operand of an equation is a literal."""
-    return type(atom) is Literal
