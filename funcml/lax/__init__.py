@@ -4,6 +4,7 @@ A Python number may stand beside arrays; everything else has to be of the dtype 
 """
 
 # isort: off
+from funcml.lax import linalg
 from funcml.lax.elementwise import (
     RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bessel_i0e, bessel_i1e,
     bitcast_convert_type, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj,
@@ -175,4 +176,6 @@ __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",
+    # modules
+    "linalg",
 ]

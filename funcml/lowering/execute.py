@@ -69,6 +69,8 @@ class Program:
         if self.executable is None and self.computed:
             with _compile_lock:
                 if self.executable is None:
+                    if "@lapack_" in self.text:
+                        pjrt.ensure_lapack()
                     types = [(a.shape, _stored(a.dtype)) for a in self.computed]
                     self.executable = disk_cache.load_or_compile(self.text, types, self.device)
                     self._run = self.executable.run
