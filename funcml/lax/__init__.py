@@ -13,6 +13,7 @@ from funcml.lax.elementwise import (
     population_count, pow, real, reciprocal, reduce_precision, rem, round, rsqrt, select, select_n, shift_left,
     shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh, zeta,
 )
+from funcml.lax.fft import FftType, fft
 from funcml.lax.reductions import (
     Precision, argmax, argmin, batch_matmul, cumlogsumexp, cummax, cummin, cumprod, cumsum, dot, dot_general,
     optimization_barrier, reduce, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
@@ -131,6 +132,9 @@ __all__ = [
     "sort_key_val",
     "stop_gradient",
     "top_k",
+    # Fourier transforms
+    "FftType",
+    "fft",
     # shapes, windows and places
     "broadcast",
     "broadcast_in_dim",

@@ -6,6 +6,7 @@ from funcml.lowering import (  # noqa: F401
     rules_call,
     rules_contraction,
     rules_elementwise,
+    rules_fft,
     rules_gather_scatter,
     rules_identities,
     rules_indexing,

@@ -14,7 +14,7 @@ from numpy import e, euler_gamma, inf, nan, newaxis, pi
 from funcml import dtypes as _dtypes
 from funcml.core.values import Array as ndarray
 from funcml.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, result_type
-from funcml.numpy import array_methods, linalg
+from funcml.numpy import array_methods, fft, linalg
 from funcml.numpy.creation import (
     arange, array, asarray, astype, copy, diag, diag_indices, diagflat, diagonal, empty, empty_like, eye, from_dlpack,
     frombuffer, full, full_like, geomspace, identity, indices, ix_, linspace, logspace, meshgrid, ones, ones_like,
@@ -457,5 +457,6 @@ __all__ = [
     "printoptions",
     "set_printoptions",
     # modules
+    "fft",
     "linalg",
 ]
