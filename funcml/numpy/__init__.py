@@ -16,9 +16,12 @@ from funcml.core.values import Array as ndarray
 from funcml.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, result_type
 from funcml.numpy import array_methods, fft, linalg
 from funcml.numpy.creation import (
-    arange, array, asarray, astype, copy, diag, diag_indices, diagflat, diagonal, empty, empty_like, eye, from_dlpack,
-    frombuffer, full, full_like, geomspace, identity, indices, ix_, linspace, logspace, meshgrid, ones, ones_like,
-    tri, tril, tril_indices, triu, triu_indices, zeros, zeros_like,
+    arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, frombuffer, full, full_like, geomspace,
+    indices, ix_, linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
+)
+from funcml.numpy.diagonals import (
+    diag, diag_indices, diag_indices_from, diagflat, diagonal, eye, fill_diagonal, identity, mask_indices, tri,
+    tril, tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from,
 )
 from funcml.numpy.floats import (
     copysign, frexp, heaviside, isfinite, isinf, isnan, isneginf, isposinf, ldexp, nan_to_num, nextafter, signbit,
@@ -111,19 +114,13 @@ __all__ = [
     "asarray",
     "astype",
     "copy",
-    "diag",
-    "diag_indices",
-    "diagflat",
-    "diagonal",
     "empty",
     "empty_like",
-    "eye",
     "from_dlpack",
     "frombuffer",
     "full",
     "full_like",
     "geomspace",
-    "identity",
     "indices",
     "ix_",
     "linspace",
@@ -131,11 +128,6 @@ __all__ = [
     "meshgrid",
     "ones",
     "ones_like",
-    "tri",
-    "tril",
-    "tril_indices",
-    "triu",
-    "triu_indices",
     "zeros",
     "zeros_like",
     # parts and classes of floats
@@ -386,6 +378,23 @@ __all__ = [
     "tanh",
     "true_divide",
     "trunc",
+    # diagonals and triangles
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "fill_diagonal",
+    "identity",
+    "mask_indices",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
     # the array type and dtypes
     "bfloat16",
     "bool",

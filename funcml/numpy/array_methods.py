@@ -15,7 +15,7 @@ from funcml.core.tracing import Tracer
 from funcml.core.values import Array
 from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import fused
-from funcml.numpy import creation, linear, manipulation, reductions, selection, sorting, ufuncs
+from funcml.numpy import creation, diagonals, linear, manipulation, reductions, selection, sorting, ufuncs
 from funcml.numpy.indexing import IndexUpdateHelper, getitem
 from funcml.numpy.promotion import PYTHON_SCALARS, is_operand
 from funcml.primitives import axes as ax
@@ -249,7 +249,7 @@ METHODS = {
     "copy": creation.copy,
     "cumprod": reductions.cumprod,
     "cumsum": reductions.cumsum,
-    "diagonal": creation.diagonal,
+    "diagonal": diagonals.diagonal,
     "dot": linear.dot,
     "max": reductions.max,
     "mean": reductions.mean,

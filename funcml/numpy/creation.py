@@ -29,7 +29,7 @@ from funcml.numpy.promotion import (
 from funcml.primitives import elementwise as ew
 from funcml.primitives import shaping
 from funcml.primitives import transcendental as tr
-from funcml.primitives.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis, reshape
+from funcml.primitives.axes import broadcast_in_dim_p, moveaxis, reshape
 
 __all__ = [
     "arange",
@@ -37,19 +37,13 @@ __all__ = [
     "asarray",
     "astype",
     "copy",
-    "diag",
-    "diag_indices",
-    "diagflat",
-    "diagonal",
     "empty",
     "empty_like",
-    "eye",
     "from_dlpack",
     "frombuffer",
     "full",
     "full_like",
     "geomspace",
-    "identity",
     "indices",
     "ix_",
     "linspace",
@@ -57,11 +51,6 @@ __all__ = [
     "meshgrid",
     "ones",
     "ones_like",
-    "tri",
-    "tril",
-    "tril_indices",
-    "triu",
-    "triu_indices",
     "zeros",
     "zeros_like",
 ]
@@ -366,113 +355,6 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
     return ew.convert(out, dtype_or(dtype, logs.dtype))
 
 
-# ---- matrices ----------------------------------------------------------------------------------------------------
-
-
-def eye(N: int, M: int | None = None, k: int = 0, dtype=None, *, device=None) -> Array:
-    """The N by M matrix with ones on its k-th diagonal.
-
-    >>> eye(2)
-    Array([[1., 0.],
-           [0., 1.]], dtype=float32)
-    """
-    rows, columns = index_of("eye", "N", N), index_of("eye", "M", N if M is None else M)
-    if rows < 0 or columns < 0:
-        raise ValueError(f"eye: lengths must not be negative, got ({rows}, {columns})")
-    x = _diagonal_mask(rows, columns, index_of("eye", "k", k), "eq", dtype_or(dtype, dtypes.default_float()))
-    return x if device is None else device_array.asarray(x, device=device)
-
-
-def identity(n: int, dtype=None) -> Array:
-    """The n by n identity matrix."""
-    return eye(n, dtype=dtype)
-
-
-def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
-    """The N by M matrix with ones on and below its k-th diagonal."""
-    rows, columns = index_of("tri", "N", N), index_of("tri", "M", N if M is None else M)
-    return _diagonal_mask(rows, columns, index_of("tri", "k", k), "ge", dtype_or(dtype, dtypes.default_float()))
-
-
-@fused(static=("rows", "columns", "k", "relation", "dtype"))
-def _diagonal_mask(rows, columns, k, relation, dtype):
-    """Where i + k relation j, as numbers of `dtype`."""
-    i = shaping.iota(dtypes.int32, (rows, columns), 0)
-    j = shaping.iota(dtypes.int32, (rows, columns), 1)
-    compare = {"eq": ew.eq, "ge": ew.ge}[relation]
-    return ew.convert(compare(ew.add(i, k), j), dtype)
-
-
-@fused(static=("k", "lower"))
-def _triangle(m, k, lower):
-    m = as_array(m)
-    if m.ndim < 2:
-        raise ValueError(f"tril and triu expect at least 2 dimensions, got {m.aval}")
-    rows, columns = m.shape[-2:]
-    below = spread(_diagonal_mask(rows, columns, k if lower else k - 1, "ge", dtypes.bool_), m.shape)
-    zero = broadcast_in_dim(literal(0, m.dtype), m.shape)
-    return ew.select(below, m, zero) if lower else ew.select(below, zero, m)
-
-
-def tril(m, k: int = 0) -> Array:
-    """`m` [.., rows, columns] with zeros above its k-th diagonal."""
-    return _triangle(operand("tril", m), index_of("tril", "k", k), True)
-
-
-def triu(m, k: int = 0) -> Array:
-    """`m` [.., rows, columns] with zeros below its k-th diagonal."""
-    return _triangle(operand("triu", m), index_of("triu", "k", k), False)
-
-
-@fused(static=("offset", "axis1", "axis2"))
-def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The elements (i, i + offset) of two axes, as the last axis of the result."""
-    a = as_array(operand("diagonal", a))
-    if a.ndim < 2:
-        raise ValueError(f"diagonal expects at least 2 dimensions, got {a.aval}")
-    first, second = axis_of("diagonal", axis1, a.ndim), axis_of("diagonal", axis2, a.ndim)
-    if first == second:
-        raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} and {axis2}")
-    a = moveaxis(moveaxis(a, first, a.ndim - 1), second - (second > first), a.ndim - 1)
-    return _diagonal_of_last(a, index_of("diagonal", "offset", offset))
-
-
-# Flattened, element (i, i + k) of an [n, m] matrix stands at start + i (m + 1).
-def _diagonal_of_last(a, k: int) -> Array:
-    *batch, n, m = a.shape
-    length = max(0, min(n, m - k) if k >= 0 else min(n + k, m))
-    start = 0 if not length else (k if k >= 0 else -k * m)
-    flat = reshape(a, (*batch, n * m))
-    limit = start + (length - 1) * (m + 1) + 1 if length else start
-    return shaping.slice_in_dim(flat, start, limit, m + 1, axis=len(batch))
-
-
-@fused(static=("k",))
-def diag(v, k: int = 0) -> Array:
-    """A matrix with `v` on its k-th diagonal; of a matrix, its k-th diagonal.
-
-    >>> diag(array([1, 2]))
-    Array([[1, 0],
-           [0, 2]], dtype=int32)
-    """
-    v, k = as_array(operand("diag", v)), index_of("diag", "k", k)
-    if v.ndim == 2:
-        return _diagonal_of_last(v, k)
-    if v.ndim != 1:
-        raise ValueError(f"diag expects a vector or a matrix, got {v.aval}")
-    n = v.shape[0] + abs(k)
-    zero = literal(0, v.dtype)
-    row = shaping.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
-    on_diagonal = _diagonal_mask(n, n, k, "eq", dtypes.bool_)
-    return ew.select(on_diagonal, spread(row, (n, n)), broadcast_in_dim(zero, (n, n)))
-
-
-def diagflat(v, k: int = 0) -> Array:
-    """A matrix with the elements of `v`, in row-major order, on its k-th diagonal."""
-    v = as_array(operand("diagflat", v))
-    return diag(reshape(v, (v.size,)), k)
-
-
 # ---- grids and index arrays --------------------------------------------------------------------------------------
 
 
@@ -521,24 +403,3 @@ def ix_(*args) -> tuple[Array, ...]:
             x = device_array.asarray(np.flatnonzero(concrete("ix_", "a bool vector", x)), dtypes.default_int())
         out.append(reshape(x, [x.size if j == i else 1 for j in range(len(args))]))
     return tuple(out)
-
-
-def _index_arrays(found) -> tuple[Array, ...]:
-    return tuple([device_array.asarray(x, dtypes.default_int()) for x in found])
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column of each element on and below the k-th diagonal of an n by m matrix."""
-    rows, columns = _index_arrays(np.tril_indices(n, k, m))
-    return rows, columns
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column of each element on and above the k-th diagonal of an n by m matrix."""
-    rows, columns = _index_arrays(np.triu_indices(n, k, m))
-    return rows, columns
-
-
-def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array of `ndim` axes of length n."""
-    return _index_arrays(np.diag_indices(n, ndim))

@@ -11,7 +11,7 @@ from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy import creation, linear, manipulation, reductions
+from funcml.numpy import diagonals, linear, manipulation, reductions
 from funcml.numpy.arguments import axes_of, index_of
 from funcml.numpy.norms import euclidean
 from funcml.numpy.promotion import as_array, operand, operands, to_inexact
@@ -149,7 +149,7 @@ def matrix_transpose(x, /) -> Array:
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
     """The elements (i, i + offset) of the last two axes."""
-    return creation.diagonal(x, offset, -2, -1)
+    return diagonals.diagonal(x, offset, -2, -1)
 
 
 def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
@@ -170,7 +170,7 @@ def matrix_power(a, n: int) -> Array:
 @fused(static=("n",))
 def _matrix_power(a, n):
     if n == 0:
-        return manipulation.broadcast_to(creation.eye(a.shape[-1], dtype=a.dtype), a.shape)
+        return manipulation.broadcast_to(diagonals.eye(a.shape[-1], dtype=a.dtype), a.shape)
     out = None
     while n:
         if n & 1:

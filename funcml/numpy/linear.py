@@ -16,7 +16,7 @@ from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
-from funcml.numpy.creation import diagonal
+from funcml.numpy.diagonals import diagonal
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, settle, spread
 from funcml.numpy.reductions import sum as sum_of
 from funcml.primitives import axes as ax
