@@ -5,6 +5,7 @@ from funcml.lowering import (  # noqa: F401
     rules_bits,
     rules_call,
     rules_contraction,
+    rules_convolution,
     rules_elementwise,
     rules_fft,
     rules_gather_scatter,
