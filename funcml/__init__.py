@@ -5,7 +5,7 @@ A function is recorded once as a small typed program, which `grad`, `vmap` and t
 
 from funcml import dtypes, errors, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
 from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
-from funcml.core.config import config, enable_x64
+from funcml.core.config import config, default_prng_impl, enable_x64
 from funcml.core.values import Array
 from funcml.derivatives import (
     grad,
@@ -50,6 +50,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "default_backend",
+    "default_prng_impl",
     "device_count",
     "device_get",
     "device_put",

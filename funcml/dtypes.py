@@ -55,20 +55,25 @@ class KeyDtype:
     key<fry>
     >>> KeyDtype("threefry2x32") is KeyDtype("threefry2x32"), KeyDtype("threefry2x32").itemsize
     (True, 8)
+
+    `stored` is the dtype of numbers of that size, one of which holds a key in memory.
     """
 
-    __slots__ = ("impl", "name", "key_shape", "itemsize")
+    __slots__ = ("impl", "name", "key_shape", "itemsize", "stored")
 
     kind: ClassVar[str] = "K"
     type: ClassVar[type] = prng_key
     _known: ClassVar[dict[str, KeyDtype]] = {}
     _tags: ClassVar[dict[str, tuple[str, int]]] = {
-        "threefry2x32": ("fry", 2), "rbg": ("rbg", 4), "unsafe_rbg": ("urbg", 4)}
+        "threefry2x32": ("fry", 2), "threefry4x32": ("fry4", 4), "philox2x32": ("phx2", 1), "philox4x32": ("phx4", 2),
+        "rbg": ("rbg", 4), "unsafe_rbg": ("urbg", 4)}
+    _stored: ClassVar[dict[int, np.dtype]] = {1: np.dtype("uint32"), 2: np.dtype("uint64"), 4: np.dtype("complex128")}
 
     impl: str
     name: str
     key_shape: tuple[int, ...]
     itemsize: int
+    stored: np.dtype
 
     def __new__(cls, impl: str = "threefry2x32") -> KeyDtype:
         if impl in cls._known:
@@ -78,6 +83,7 @@ class KeyDtype:
         tag, words = cls._tags[impl]
         self = super().__new__(cls)
         self.impl, self.name, self.key_shape, self.itemsize = impl, f"key<{tag}>", (words,), 4 * words
+        self.stored = cls._stored[words]
         return cls._known.setdefault(impl, self)
 
     def __repr__(self) -> str:

@@ -123,6 +123,10 @@ default_matmul_precision = _flag(
              "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
              "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"),
     doc="Precision, or dot algorithm, of contractions and convolutions that name none.")
+default_prng_impl = _flag(
+    "default_prng_impl", str, "threefry2x32", traced=True,
+    choices=("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"),
+    doc="Implementation of random keys for which none is named, and to which untyped keys belong.")
 disable_jit = _flag(
     "disable_jit", bool, False, traced=True,
     doc="`jit` calls its function as it is: nothing is compiled whole, and Python sees values.")

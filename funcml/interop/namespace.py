@@ -201,7 +201,7 @@ def _to_jax(x):
     if dtypes.is_key(aval.dtype):
         import jax
 
-        return jax.random.wrap_key_data(np.asarray(key_data(x)))
+        return jax.random.wrap_key_data(np.asarray(key_data(x)), impl=aval.dtype.impl)
     return x.item() if aval.weak_type and not aval.ndim else np.asarray(x)
 
 

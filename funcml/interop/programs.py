@@ -18,7 +18,7 @@ from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, Literal, intern
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
-from funcml.dtypes import float0, is_bool
+from funcml.dtypes import canonical, float0, is_bool
 from funcml.interop.jaxprs import (
     aval_from_jax,
     holds_64_bit,
@@ -66,7 +66,7 @@ def _constant(x):
         return np.asarray(x)
     import jax
 
-    return random_wrap(np.asarray(jax.random.key_data(x)))
+    return random_wrap(np.asarray(jax.random.key_data(x)), canonical(str(x.dtype)).impl)
 
 
 def program_of(jaxpr, consts: Sequence, avals: Sequence[ShapedArray], name: str) -> tuple[Jaxpr, list]:

@@ -396,15 +396,9 @@ def _as_value(x):
     return identities.copy(x) if is_constant(x) else x
 
 
-def _threefry_only(eqn, impl) -> None:
-    if impl.name != "threefry2x32":
-        raise _untranslated(eqn, f"funcml's generator is threefry2x32, not {impl.name}")
-
-
 @rule("random_wrap")
 def _random_wrap(eqn, words, *, impl):
-    _threefry_only(eqn, impl)
-    return random_wrap(words)
+    return random_wrap(words, impl.name)
 
 
 @rule("random_unwrap")
@@ -414,8 +408,7 @@ def _random_unwrap(eqn, key):
 
 @rule("random_seed")
 def _random_seed(eqn, seeds, *, impl):
-    _threefry_only(eqn, impl)
-    return _for_each_key(key, _as_value(seeds))
+    return _for_each_key(lambda seed: key(seed, impl=impl.name), _as_value(seeds))
 
 
 @rule("random_split")

@@ -42,7 +42,7 @@ _tensor_types: dict[ShapedArray, str] = {}
 
 
 def element_type(dtype) -> str:
-    """The MLIR element type of a dtype: `f32`, `i1`, `ui8`, `complex<f32>`; a key is one `ui64`."""
+    """The MLIR element type of a dtype: `f32`, `i1`, `ui8`, `complex<f32>`; a key is one number of its size."""
     text = _element_types.get(dtype)
     if text is None:
         text = _element_types[dtype] = _element_type(dtype)
@@ -52,7 +52,7 @@ def element_type(dtype) -> str:
 def _element_type(dtype) -> str:
     name = dtype.name
     if dtypes.is_key(dtype):
-        return "ui64"
+        return element_type(dtype.stored)
     if name == "bool":
         return "i1"
     if name == "bfloat16":

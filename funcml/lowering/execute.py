@@ -117,8 +117,8 @@ def _run_nothing(buffers):
 
 
 def _stored(dtype):
-    """The dtype of the buffer that holds elements of `dtype`: keys are one uint64 each."""
-    return np.dtype("uint64") if getattr(dtype, "kind", "") == "K" else dtype
+    """The dtype of the buffer that holds elements of `dtype`: each key is one number of its size."""
+    return dtype.stored if getattr(dtype, "kind", "") == "K" else dtype
 
 
 _compile_lock = threading.RLock()

@@ -12,7 +12,9 @@ from funcml.core.ir import intern
 from funcml.core.tracing import aval_of, trace
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
-from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.axes import broadcast_in_dim, reduce_or
+from funcml.primitives.random_bits import random_unwrap
+from funcml.primitives.reductions import reduce_and
 
 
 def same_type(operation: str):
@@ -154,8 +156,26 @@ SAME_TYPE = {
 for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
-for _primitive, _direction in {ew.eq: "EQ", ew.ne: "NE", ew.lt: "LT", ew.le: "LE", ew.gt: "GT", ew.ge: "GE"}.items():
+
+# Four words are stored as complex, where nan differs from nan.
+@written
+def _equal_keys(x, y):
+    return reduce_and(ew.eq(random_unwrap(x), random_unwrap(y)), (aval_of(x).ndim,))
+
+
+@written
+def _different_keys(x, y):
+    return reduce_or(ew.ne(random_unwrap(x), random_unwrap(y)), (aval_of(x).ndim,))
+
+
+def _is_long_key(dtype) -> bool:
+    return dtypes.is_key(dtype) and dtypes.is_complex(dtype.stored)
+
+
+for _primitive, _direction in {ew.lt: "LT", ew.le: "LE", ew.gt: "GT", ew.ge: "GE"}.items():
     lowers(_primitive)(compare(_direction))
+lowers(ew.eq)(by_kind(_is_long_key, _equal_keys, compare("EQ")))
+lowers(ew.ne)(by_kind(_is_long_key, _different_keys, compare("NE")))
 for _primitive, _direction in {ew.eq_to: "EQ", ew.lt_to: "LT", ew.le_to: "LE"}.items():
     lowers(_primitive)(compare(_direction, "TOTALORDER"))
 

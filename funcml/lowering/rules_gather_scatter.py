@@ -89,7 +89,9 @@ def _gather(emit, eqn, operands):
 
 def _fill(emit, text: str, aval) -> str:
     """The fill value of a gather, spread over its result."""
-    if dtypes.is_key(aval.dtype) or dtypes.is_integer(aval.dtype):
+    if dtypes.is_key(aval.dtype):
+        return _splat(emit, np.full(aval.dtype.itemsize, 0xFF, np.uint8).view(aval.dtype.stored)[0], aval)
+    if dtypes.is_integer(aval.dtype):
         return _splat(emit, int(text), aval)
     if dtypes.is_bool(aval.dtype):
         return _splat(emit, text not in ("False", "0"), aval)
@@ -97,8 +99,8 @@ def _fill(emit, text: str, aval) -> str:
 
 
 def _splat(emit, value, aval) -> str:
-    """A constant of this type; the elements of a key are one uint64."""
-    return emit.constant(value, aval.update(dtype=np.dtype("uint64")) if dtypes.is_key(aval.dtype) else aval)
+    """A constant of this type."""
+    return emit.constant(value, aval.update(dtype=aval.dtype.stored) if dtypes.is_key(aval.dtype) else aval)
 
 
 def _flag(eqn, name: str) -> str:

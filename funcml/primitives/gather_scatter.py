@@ -278,7 +278,7 @@ def gather(
 def _fill_text(dtype, value) -> str:
     """The fill as the parameter keeps it: text, which tells -0.0 from 0.0 and equals itself for nan."""
     if dtypes.is_key(dtype):
-        return str(np.iinfo(np.uint64).max)
+        return "all bits set"
     if value is None:
         if dtypes.is_inexact(dtype):
             value = math.nan

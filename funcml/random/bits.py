@@ -10,13 +10,11 @@ from funcml import dtypes
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import shape_of
-from funcml.primitives.bits import shift_left
-from funcml.primitives.elementwise import convert, or_, xor
-from funcml.random.keys import cipher, one_key
+from funcml.primitives.random_bits import random_unwrap
+from funcml.random.implementations import UNSIGNED_OF_WIDTH, implementation_of
+from funcml.random.keys import one_key
 
 __all__ = ["bits", "random_bits"]
-
-UNSIGNED_OF_WIDTH = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 
 
 def bits(key, shape=(), dtype=None) -> Array:
@@ -39,9 +37,5 @@ def _bits(key, shape, width):
 
 
 def random_bits(key, shape: tuple[int, ...], width: int):
-    """64 bits are both words of the cipher, fewer are the lowest of their exclusive or."""
-    first, second = cipher(key, shape)
-    dtype = UNSIGNED_OF_WIDTH[width]
-    if width == 64:
-        return or_(shift_left(convert(first, dtype), 32), convert(second, dtype))
-    return convert(xor(first, second), dtype)
+    """`bits` inside a program."""
+    return implementation_of(key).bits(random_unwrap(key), width, shape)

@@ -22,7 +22,8 @@ from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import reshape
 from funcml.primitives.bits import bitcast_convert, shift_right_logical
 from funcml.primitives.identities import stop_gradient
-from funcml.random.bits import UNSIGNED_OF_WIDTH, random_bits
+from funcml.random.bits import random_bits
+from funcml.random.implementations import UNSIGNED_OF_WIDTH
 from funcml.random.keys import one_key, several
 from funcml.random.parameters import exact, float_dtype, parameter, shape_with
 from funcml.random.tails import in_far_tail, may_be_far, truncated_tail

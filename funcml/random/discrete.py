@@ -19,8 +19,9 @@ from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import moveaxis, reshape
 from funcml.primitives.reductions import argmax
 from funcml.primitives.sorting import top_k
-from funcml.random.bits import UNSIGNED_OF_WIDTH, random_bits
+from funcml.random.bits import random_bits
 from funcml.random.continuous import check_mode, gumbel_of, uniform_of, uniform_of_pair
+from funcml.random.implementations import UNSIGNED_OF_WIDTH
 from funcml.random.keys import one_key, several
 from funcml.random.parameters import parameter, shape_with
 

@@ -17,15 +17,16 @@ from funcml.lowering.execute import fused
 from funcml.numpy.arguments import shape_of
 from funcml.numpy.promotion import as_array, operand
 from funcml.primitives import shaping
-from funcml.primitives.axes import broadcast_in_dim, expand_dims, reshape
+from funcml.primitives.axes import broadcast_in_dim, reshape
 from funcml.primitives.bits import shift_right_logical
 from funcml.primitives.elementwise import convert
 from funcml.primitives.identities import copy
-from funcml.primitives.random_bits import KEY, random_unwrap, random_wrap, threefry2x32
+from funcml.primitives.random_bits import random_unwrap, random_wrap
+from funcml.random.implementations import IMPLEMENTATIONS, default_dtype, implementation_of
 
 __all__ = [
-    "PRNGKey", "cipher", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "one_key", "several", "split",
-    "subkeys", "wrap_key_data",
+    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "one_key", "several", "split", "subkeys",
+    "wrap_key_data",
 ]
 
 _U32 = dtypes.uint32
@@ -35,77 +36,57 @@ _U32 = dtypes.uint32
 
 
 def _keys(name: str, key) -> Array:
-    """An array of keys: typed, or words u32[..., 2]; TypeError for anything else."""
+    """An array of keys: typed, or words u32[..., n] of the default implementation; TypeError for anything else."""
+    expected = default_dtype().key_shape
     if isinstance(key, Array | np.ndarray) or hasattr(key, "__array__") or hasattr(key, "__jax_array__"):
         aval = aval_of(key)
-        if aval.dtype is KEY or (aval.dtype == _U32 and aval.shape[-1:] == KEY.key_shape):
+        if dtypes.is_key(aval.dtype) or (aval.dtype == _U32 and aval.shape[-1:] == expected):
             return as_array(key)
         came = str(aval)
     else:
         came = f"{key!r} of type {type(key).__name__}"
-    raise TypeError(f"{name}: expected a key (`random.key(0)`) or u32[2], got {came}")
+    raise TypeError(f"{name}: expected a key (`random.key(0)`) or u32[{expected[0]}], got {came}")
 
 
 def one_key(name: str, key) -> Array:
     """A single key; ValueError for an array of them."""
     key = _keys(name, key)
-    if key.ndim != (key.dtype is not KEY):
+    if key.ndim != (not dtypes.is_key(key.dtype)):
         raise ValueError(f"{name}: expected one key, got an array of keys {key.aval}; use `vmap` for a batch of them")
     return key
 
 
-def words(key) -> list:
-    """The two words of a key, as scalars."""
-    return [reshape(w, ()) for w in shaping.split(random_unwrap(key), (1, 1))]
-
-
-def cipher(key, shape: tuple[int, ...]) -> list:
-    """The two words of the cipher for each number 0, 1, ... of the elements of `shape`, in row-major order."""
-    size = int(np.prod(shape, dtype=object))
-    if size <= 2**32:
-        high, low = np.uint32(0), reshape(shaping.iota(_U32, (size,)), shape)
-    else:
-        count = reshape(shaping.iota(dtypes.uint64, (size,)), shape)
-        high, low = convert(shift_right_logical(count, 32), _U32), convert(count, _U32)
-    k1, k2 = words(key)
-    k1, k2, high = (broadcast_in_dim(w, shape) for w in (k1, k2, high))
-    return threefry2x32(k1, k2, high, low)
-
-
-def _from_words(first, second, typed: bool):
-    axis = (aval_of(first).ndim,)
-    pairs = shaping.concatenate([expand_dims(first, axis), expand_dims(second, axis)], axis[0])
-    return random_wrap(pairs) if typed else pairs
-
-
-def _is_typed(key) -> bool:
-    return dtypes.is_key(aval_of(key).dtype)
+def _wrapped_like(key, words):
+    """`words` as keys of the type of `key`: typed or not."""
+    dtype = aval_of(key).dtype
+    return random_wrap(words, dtype.impl) if dtypes.is_key(dtype) else words
 
 
 # ---- making keys ---------------------------------------------------------------------------------------------
 
 
 def key(seed, *, impl=None, dtype=None) -> Array:
-    """A key for an integer seed, as an array `key<fry>[]`.
+    """A key for an integer seed, as an array of one key: `key<fry>[]` for threefry.
 
-    The words of the key are the high and the low half of the seed: those of JAX for the same seed. A Python int outside
-    32 bits, and a 64-bit array, count with all their bits. Raises TypeError for a seed that is no scalar integer.
+    `impl` (or `dtype`) names the implementation: "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg" or
+    "unsafe_rbg"; `config.default_prng_impl` otherwise. The words of the key are those of JAX for the same seed. A Python int
+    outside 32 bits, and a 64-bit array, count with all their bits. Raises TypeError for a seed that is no scalar integer.
 
     >>> key_data(key(42))
     Array([ 0, 42], dtype=uint32)
     """
-    _check_impl("key", impl if dtype is None else dtype)
-    return _from_seed(_seed("key", seed), True)
+    return _from_seed(_seed("key", seed), _dtype_of("key", impl, dtype), True)
 
 
 def PRNGKey(seed, *, impl=None) -> Array:
     """The words of `key(seed)`: an untyped key u32[2], which every function takes in place of a typed one.
 
+    Words do not know their implementation; functions take them for those of `config.default_prng_impl`.
+
     >>> PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    _check_impl("PRNGKey", impl)
-    return _from_seed(_seed("PRNGKey", seed), False)
+    return _from_seed(_seed("PRNGKey", seed), _dtype_of("PRNGKey", impl), False)
 
 
 def _seed(name: str, seed):
@@ -119,22 +100,38 @@ def _seed(name: str, seed):
     return seed
 
 
-@fused(static=("typed",))
-def _from_seed(seed, typed: bool):
+@fused(static=("dtype", "typed"))
+def _from_seed(seed, dtype, typed: bool):
     wide = dtypes.bit_width(aval_of(seed).dtype) == 64
     high = convert(shift_right_logical(seed, 32), _U32) if wide else np.uint32(0)
-    return _from_words(broadcast_in_dim(high, ()), convert(seed, _U32), typed)
+    words = IMPLEMENTATIONS[dtype.impl].seed(broadcast_in_dim(high, ()), broadcast_in_dim(convert(seed, _U32), ()))
+    return random_wrap(words, dtype.impl) if typed else words
 
 
 def key_dtype(impl=None):
-    """The dtype of keys of an implementation; there is one, "threefry2x32"."""
-    _check_impl("key_dtype", impl)
-    return KEY
+    """The dtype of the keys of an implementation, or of the default one.
+
+    >>> key_dtype("rbg")
+    key<rbg>
+    """
+    return _dtype_of("key_dtype", impl)
 
 
-def _check_impl(name: str, impl) -> None:
-    if impl not in (None, KEY, KEY.impl):
-        raise ValueError(f"{name}: expected the implementation {KEY.impl!r}, got {impl!r}")
+def _dtype_of(name: str, impl, dtype=None) -> dtypes.KeyDtype:
+    """The dtype of the keys that `impl` (or `dtype`) names; ValueError for both or an unknown one, TypeError for no name."""
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{name}: `impl` and `dtype` say the same; give one of them")
+    which = impl if dtype is None else dtype
+    if which is None:
+        return default_dtype()
+    if isinstance(which, dtypes.KeyDtype):
+        return which
+    if not isinstance(which, str):
+        raise TypeError(f"{name}: expected the name of an implementation or a dtype of keys, got {which!r}")
+    for known in dtypes.KEYS:
+        if which in (known.impl, known.name):
+            return known
+    raise ValueError(f"{name}: expected an implementation among {', '.join(IMPLEMENTATIONS)}, got {which!r}")
 
 
 # ---- keys from keys ------------------------------------------------------------------------------------------
@@ -156,7 +153,7 @@ def _split(key, shape):
 
 def subkeys(key, shape):
     """`split` inside a program."""
-    return _from_words(*cipher(key, shape), _is_typed(key))
+    return _wrapped_like(key, implementation_of(key).split(random_unwrap(key), shape))
 
 
 def several(key, count: int) -> list:
@@ -183,8 +180,8 @@ def fold_in(key, data) -> Array:
 
 @fused
 def _fold_in(key, data):
-    data = convert(data, _U32)
-    return _from_words(*threefry2x32(*words(key), broadcast_in_dim(np.uint32(0), ()), data), _is_typed(key))
+    data = broadcast_in_dim(convert(data, _U32), ())
+    return _wrapped_like(key, implementation_of(key).fold_in(random_unwrap(key), data))
 
 
 def clone(key) -> Array:
@@ -196,17 +193,17 @@ def clone(key) -> Array:
 
 
 def key_data(keys) -> Array:
-    """The words of keys: key<fry>[...] -> u32[..., 2]."""
+    """The words of keys: key<fry>[...] -> u32[..., 2]; other implementations have 1 or 4."""
     return random_unwrap(_keys("key_data", keys))
 
 
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None) -> Array:
-    """The keys with these words: u32[..., 2] -> key<fry>[...]."""
-    _check_impl("wrap_key_data", impl if dtype is None else dtype)
+    """The keys with these words: u32[..., 2] -> key<fry>[...]; `impl` (or `dtype`) names another implementation."""
+    dtype = _dtype_of("wrap_key_data", impl, dtype)
     bits = as_array(operand("wrap_key_data", key_bits_array))
-    if bits.dtype != _U32 or bits.shape[-1:] != KEY.key_shape:
-        raise TypeError(f"wrap_key_data: expected the words of keys, u32[..., 2], got {bits.aval}")
-    return random_wrap(bits)
+    if bits.dtype != _U32 or bits.shape[-1:] != dtype.key_shape:
+        raise TypeError(f"wrap_key_data: expected the words of keys, u32[..., {dtype.key_shape[0]}], got {bits.aval}")
+    return random_wrap(bits, dtype.impl)
 
 
 def key_impl(keys) -> str:
@@ -215,5 +212,5 @@ def key_impl(keys) -> str:
     >>> key_impl(key(0))
     'threefry2x32'
     """
-    _keys("key_impl", keys)
-    return KEY.impl
+    keys = _keys("key_impl", keys)
+    return keys.dtype.impl if dtypes.is_key(keys.dtype) else default_dtype().impl

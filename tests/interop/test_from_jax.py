@@ -344,13 +344,15 @@ def test_random_numbers_are_jaxs(make):
     agree(rows, jax.vmap(f)(jax.random.split(theirs, 2)))
 
 
-def test_keys_cross_the_bridge():
-    split = from_jax(lambda k: jax.random.split(k, 3))(keys.key(1))
-    assert str(split.dtype) == "key<fry>" and split.shape == (3,)
-    np.testing.assert_array_equal(keys.key_data(split), jax.random.key_data(jax.random.split(jax.random.key(1), 3)))
-    made = from_jax(lambda: jax.random.key(-3))()
-    np.testing.assert_array_equal(keys.key_data(made), jax.random.key_data(jax.random.key(-3)))
-    held = jax.random.key(9)
+@pytest.mark.parametrize("impl, name", [("threefry2x32", "key<fry>"), ("rbg", "key<rbg>")])
+def test_keys_cross_the_bridge(impl, name):
+    split = from_jax(lambda k: jax.random.split(k, 3))(keys.key(1, impl=impl))
+    assert str(split.dtype) == name and split.shape == (3,)
+    want = jax.random.split(jax.random.key(1, impl=impl), 3)
+    np.testing.assert_array_equal(keys.key_data(split), jax.random.key_data(want))
+    made = from_jax(lambda: jax.random.key(-3, impl=impl))()
+    np.testing.assert_array_equal(keys.key_data(made), jax.random.key_data(jax.random.key(-3, impl=impl)))
+    held = jax.random.key(9, impl=impl)
     drawn = from_jax(lambda x: x + jax.random.normal(held, (3,)))(V)
     np.testing.assert_allclose(drawn, V + np.asarray(jax.random.normal(held, (3,))), 1e-6)
 

@@ -10,8 +10,10 @@ import pytest
 import funcml as fm
 from funcml import dtypes, random
 from funcml.primitives import axes, elementwise, gather_scatter, identities, indexing, shaping, sorting
-from funcml.primitives.random_bits import random_unwrap, random_wrap, threefry2x32
+from funcml.primitives.random_bits import random_unwrap, random_wrap, rng_bit_generator, threefry2x32
+from funcml.random import ciphers
 
+IMPLS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 KEY, JAX_KEY = random.key(7), jax.random.key(7)
 
 
@@ -60,6 +62,75 @@ def test_the_cipher_on_published_vectors():
     np.testing.assert_array_equal(threefry2x32(*keys, *counters), want)
 
 
+# ---- implementations -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_every_implementation_is_that_of_jax(impl):
+    found, want = (results(r, r.key(-42, impl=impl)) for r in (random, jax.random))
+    for name in want:
+        np.testing.assert_array_equal(found[name], want[name], name)
+    with fm.default_prng_impl(impl), jax.default_prng_impl(impl):
+        found, want = (results(r, r.PRNGKey(3)) for r in (random, jax.random))
+        assert random.key_dtype() is random.key(0).dtype and random.key_impl(random.PRNGKey(0)) == impl
+    for name in want:
+        np.testing.assert_array_equal(found[name], want[name], name)
+    typed = random.key(0, impl=impl)
+    assert random.key_impl(typed) == impl and typed.dtype is random.key_dtype(impl) is random.key_dtype(typed.dtype)
+    assert dtypes.canonical(typed.dtype.name) is typed.dtype
+    np.testing.assert_array_equal(words(pickle.loads(pickle.dumps(typed))), words(typed))
+
+
+def results(random, key):
+    data = {"key": key, "folded": random.fold_in(key, 7), **{f"split {s}": random.split(key, s) for s in (2, (2, 3), ())}}
+    found = {name: random.key_data(k) for name, k in data.items()}
+    found |= {f"bits {d}": random.bits(key, (3, 5), d) for d in ("uint8", "uint16", "uint32")}
+    vmap, keys = fm.vmap if random is fm.random else jax.vmap, random.split(key, 4)
+    found["bits of many"] = vmap(lambda k: random.bits(k, (3,)))(keys)
+    found["split many"] = random.key_data(vmap(lambda k: random.split(k, 3))(keys))
+    return {**found, "normal": random.normal(key, (4,)), "choice": random.choice(key, 9, (4,), replace=False)}
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_bits_of_64(impl):
+    with jax.enable_x64(True):
+        want = jax.random.bits(jax.random.key(1, impl=impl), (3, 5), "uint64")
+    np.testing.assert_array_equal(random.bits(random.key(1, impl=impl), (3, 5), "uint64"), want)
+
+
+def test_ciphers_on_published_vectors():
+    # Random123, kat_vectors: threefry4x32 with 20 rounds, philox2x32 and philox4x32 with 10
+    pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89]
+    for cipher, counter, key, want in (
+        (ciphers.threefry4x32, [0] * 4, [0] * 4, "9c6ca96a e17eae66 fc10ecd4 5256a7d8"),
+        (ciphers.threefry4x32, pi[:4], pi[4:], "59cd1dbb b8879579 86b5d00c ac8b6d84"),
+        (ciphers.philox2x32, [0] * 2, [0], "ff1dae59 6cd10df2"),
+        (ciphers.philox2x32, pi[:2], pi[2:3], "dd7ce038 f62a4c12"),
+        (ciphers.philox4x32, [0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        (ciphers.philox4x32, pi[:4], pi[4:6], "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    ):
+        key, counter = ([fm.numpy.uint32(w) for w in x] for x in (key, counter))
+        assert " ".join(f"{int(w):08x}" for w in cipher(key, counter)) == want
+
+
+def test_the_generator_and_its_state():
+    state = np.arange(4, dtype=np.uint32)
+    for algorithm, theirs in (("default", 0), ("three_fry", 1), ("philox", 2)):
+        found = rng_bit_generator(state, (3,), np.dtype("uint32"), algorithm)
+        for x, y in zip(found, jax.lax.rng_bit_generator(state, (3,), algorithm=theirs), strict=True):
+            np.testing.assert_array_equal(x, y)
+    new, bits = fm.vmap(lambda s: rng_bit_generator(s, (3,)))(np.zeros((0, 4), np.uint32))
+    assert new.shape == (0, 4) and bits.shape == (0, 3)
+    for bad, words in (
+        ((state[:2], (3,)), r"a state u32\[4\] or u64\[2\], got u32\[2\]"),
+        ((state, (3,), np.dtype("int32")), "unsigned integers of 8 to 64 bits, not i32"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            rng_bit_generator(*bad)
+    with pytest.raises(ValueError, match="an algorithm among default, three_fry, philox, got 'mt19937'"):
+        rng_bit_generator(state, (3,), np.dtype("uint32"), "mt19937")
+
+
 # ---- as values -------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +149,7 @@ MASK = np.array([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]], bool)
 ROWS = gather_scatter.GatherDimensionNumbers((1,), (0,), (0,))
 AT_2 = np.array([[2]], np.int32)
 ON_KEYS = {
-    "reshape": (lambda k: axes.reshape(k, (4, 3)), lambda w: w.reshape(4, 3, 2)),
+    "reshape": (lambda k: axes.reshape(k, (4, 3)), lambda w: w.reshape(4, 3, -1)),
     "transpose": (lambda k: axes.transpose(k, (1, 0)), lambda w: w.transpose(1, 0, 2)),
     "broadcast": (lambda k: axes.broadcast_in_dim(k, (2, 3, 4), (1, 2)), lambda w: np.stack([w, w])),
     "slice": (lambda k: shaping.slice_(k, (1, 0), (3, 4), (1, 2)), lambda w: w[1:3, ::2]),
@@ -106,12 +177,13 @@ ON_KEYS = {
     ),
     "copy": (identities.copy, lambda w: w),
     "barrier": (lambda k: identities.optimization_barrier([k])[0], lambda w: w),
-    "unwrap and wrap": (lambda k: random_wrap(random_unwrap(k)), lambda w: w),
+    "unwrap and wrap": (lambda k: random_wrap(random_unwrap(k), random.key_impl(k)), lambda w: w),
 }
 
 
-def test_moving_keys_about():
-    keys = random.split(KEY, (5, 3, 4))
+@pytest.mark.parametrize("impl", ["threefry2x32", "philox2x32", "rbg"])
+def test_moving_keys_about(impl):
+    keys = random.split(random.key(7, impl=impl), (5, 3, 4))
     bits = words(keys)
 
     def moved(keys):
@@ -175,8 +247,14 @@ def test_other_bad_arguments():
         random.key(np.float32(1))
     with pytest.raises(TypeError, match=r"i64\[2\]; use `vmap` for a batch of seeds"):
         random.key(np.arange(2))
-    with pytest.raises(ValueError, match="key: expected the implementation 'threefry2x32', got 'rbg'"):
-        random.key(0, impl="rbg")
+    with pytest.raises(ValueError, match="key: expected an implementation among threefry2x32, .*, got 'mersenne'"):
+        random.key(0, impl="mersenne")
+    with pytest.raises(TypeError, match="PRNGKey: expected the name of an implementation or a dtype of keys, got 3"):
+        random.PRNGKey(0, impl=3)
+    with pytest.raises(ValueError, match="wrap_key_data: `impl` and `dtype` say the same"):
+        random.wrap_key_data(np.zeros(2, np.uint32), impl="rbg", dtype="rbg")
+    with pytest.raises(TypeError, match=r"expected the words of keys, u32\[..., 4\], got u32\[2\]"):
+        random.wrap_key_data(np.zeros(2, np.uint32), impl="rbg")
     with pytest.raises(OverflowError, match="-1"):
         random.fold_in(KEY, -1)
     with pytest.raises(TypeError, match=r"fold_in: expected an integer without axes as data, got f32\[\]"):
@@ -189,7 +267,8 @@ def test_other_bad_arguments():
         fm.grad(lambda k: random.normal(k))(KEY)
 
 
-def test_keys_compare():
-    keys = random.split(random.key(0), 3)
+@pytest.mark.parametrize("impl", [*IMPLS])
+def test_keys_compare(impl):
+    keys = random.split(random.key(0, impl=impl), 3)
     assert (keys == keys[0]).tolist() == [True, False, False]
     assert (keys != keys[0]).tolist() == [False, True, True]
