@@ -19,17 +19,26 @@ import numpy as np
 
 from funcml.core.avals import dtype_text
 from funcml.core.config import config
+# isort: off
+from funcml.number_dtypes import (
+    COMPLEX, FLOATS, NUMERIC, SIGNED, SMALL_FLOATS, UNSIGNED, bfloat16, bool_, complex128, complex64, float0, float16,
+    float32, float4_e2m1fn, float64, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz,
+    float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, int16, int2, int32, int4, int64, int8, uint16, uint2, uint32, uint4,
+    uint64, uint8,
+)
+# isort: on
 
 __all__ = [
     "COMPLEX", "DType", "FLOATS", "KEYS", "KeyDtype", "NUMERIC", "SCALAR_TYPES", "SIGNED", "SMALL_FLOATS",
-    "TypePromotionError", "UNSIGNED", "bfloat16", "bit_width", "bool_", "can_cast", "canonical", "check_int_range",
-    "complex128", "complex64", "complex_dtype", "default_complex", "default_float", "default_int", "dtype_of",
-    "extended", "finfo", "float0", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4", "float8_e4m3",
-    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-    "iinfo", "inexact_dtype", "int16", "int2", "int32", "int4", "int64", "int8", "is_bool", "is_complex", "is_float",
-    "is_inexact", "is_integer", "is_key", "is_numeric", "is_signed", "is_unsigned", "isdtype", "issubdtype",
-    "lattice_join", "prng_key", "promote_types", "real_dtype", "result_type", "safe_to_cast", "scalar_dtype",
-    "short_name", "tangent_dtype", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8",
+    "TypePromotionError", "UNSIGNED", "bfloat16", "bit_width", "bool_", "can_cast", "canonical", "canonicalize_dtype",
+    "check_int_range", "complex128", "complex64", "complex_dtype", "default_complex", "default_float", "default_int",
+    "dtype_of", "extended", "finfo", "float0", "float16", "float32", "float4_e2m1fn", "float64", "float8_e3m4",
+    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "iinfo", "inexact_dtype", "int16", "int2", "int32", "int4", "int64", "int8", "is_bool",
+    "is_complex", "is_float", "is_inexact", "is_integer", "is_key", "is_numeric", "is_signed", "is_unsigned",
+    "isdtype", "issubdtype", "itemsize_bits", "lattice_join", "prng_key", "promote_types", "real_dtype", "result_type",
+    "safe_to_cast", "scalar_dtype", "scalar_type_of", "short_name", "tangent_dtype", "uint16", "uint2", "uint32",
+    "uint4", "uint64", "uint8",
 ]  # fmt: skip
 
 short_name = dtype_text
@@ -95,43 +104,6 @@ class KeyDtype:
 
 DType = np.dtype | KeyDtype
 
-bool_ = np.dtype(np.bool_)
-int2 = np.dtype(ml_dtypes.int2)
-int4 = np.dtype(ml_dtypes.int4)
-int8 = np.dtype(np.int8)
-int16 = np.dtype(np.int16)
-int32 = np.dtype(np.int32)
-int64 = np.dtype(np.int64)
-uint2 = np.dtype(ml_dtypes.uint2)
-uint4 = np.dtype(ml_dtypes.uint4)
-uint8 = np.dtype(np.uint8)
-uint16 = np.dtype(np.uint16)
-uint32 = np.dtype(np.uint32)
-uint64 = np.dtype(np.uint64)
-float4_e2m1fn = np.dtype(ml_dtypes.float4_e2m1fn)
-float8_e3m4 = np.dtype(ml_dtypes.float8_e3m4)
-float8_e4m3 = np.dtype(ml_dtypes.float8_e4m3)
-float8_e4m3fn = np.dtype(ml_dtypes.float8_e4m3fn)
-float8_e4m3fnuz = np.dtype(ml_dtypes.float8_e4m3fnuz)
-float8_e4m3b11fnuz = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
-float8_e5m2 = np.dtype(ml_dtypes.float8_e5m2)
-float8_e5m2fnuz = np.dtype(ml_dtypes.float8_e5m2fnuz)
-float8_e8m0fnu = np.dtype(ml_dtypes.float8_e8m0fnu)
-bfloat16 = np.dtype(ml_dtypes.bfloat16)
-float16 = np.dtype(np.float16)
-float32 = np.dtype(np.float32)
-float64 = np.dtype(np.float64)
-complex64 = np.dtype(np.complex64)
-complex128 = np.dtype(np.complex128)
-float0 = np.dtype([("float0", np.void, 0)])
-
-SIGNED = (int2, int4, int8, int16, int32, int64)
-UNSIGNED = (uint2, uint4, uint8, uint16, uint32, uint64)
-SMALL_FLOATS = (float4_e2m1fn, float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e4m3fnuz, float8_e4m3b11fnuz,
-                float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
-FLOATS = (*SMALL_FLOATS, bfloat16, float16, float32, float64)
-COMPLEX = (complex64, complex128)
-NUMERIC = (*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
 KEYS = tuple(map(KeyDtype, KeyDtype._tags))
 
 # (name, dtype) of each scalar type that `funcml.numpy` shows.
@@ -193,6 +165,17 @@ def _canonical(like: Any) -> Any:
     if dtype in _CANONICAL:
         return _CANONICAL[dtype]
     raise TypeError(f"dtype: expected one of {_SUPPORTED}; got {dtype}; {_advice(dtype)}")
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that arrays have where `dtype` is asked for: `dtype` itself, of 64 bits too; TypeError if there is none.
+
+    Those of random keys count only with `allow_extended_dtype`.
+    """
+    found = canonical(dtype)
+    if isinstance(found, KeyDtype) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype: {found} is a dtype of random keys; pass allow_extended_dtype=True")
+    return found
 
 
 def _advice(dtype: np.dtype) -> str:
@@ -346,6 +329,9 @@ def bit_width(dtype: Any) -> int:
     return ml_dtypes.finfo(dtype).bits if is_float(dtype) else 8 * dtype.itemsize
 
 
+itemsize_bits = bit_width
+
+
 def real_dtype(dtype: Any) -> Any:
     """The dtype of the real part: float32 for complex64, float64 for complex128, others themselves."""
     return _REAL_OF.get(dtype := canonical(dtype), dtype)
@@ -384,6 +370,7 @@ _REAL_OF = {complex64: float32, complex128: float64}
 # ---- defaults ------------------------------------------------------------------------------------
 
 # Python type -> (32-bit default, 64-bit default)
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _DEFAULTS = {
     bool: (bool_, bool_), int: (int32, int64), float: (float32, float64), complex: (complex64, complex128)}
 
@@ -391,6 +378,18 @@ _DEFAULTS = {
 def scalar_dtype(python_type: type) -> np.dtype:
     """The default dtype of a Python scalar type: bool, int, float or complex."""
     return _DEFAULTS[python_type][config.enable_x64]
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of the elements of a scalar or array: bool, int, float or complex; TypeError for keys.
+
+    >>> scalar_type_of(np.ones(3, "float16")), scalar_type_of(2)
+    (<class 'float'>, <class 'int'>)
+    """
+    kind = _KIND[dtype_of(x)[0]]
+    if kind not in _PYTHON_TYPES:
+        raise TypeError(f"scalar_type_of: expected numbers or bool; got {short_name(dtype_of(x)[0])}")
+    return _PYTHON_TYPES[kind]
 
 
 def default_int() -> np.dtype:
@@ -553,15 +552,16 @@ def promote_types(a: Any, b: Any) -> Any:
     return lattice_join(_typed(a), _typed(b))[0]
 
 
-def result_type(*xs: Any) -> Any:
-    """The dtype to which arrays, scalars and dtypes promote; raises ValueError if there are none.
+def result_type(*xs: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype to which arrays, scalars and dtypes promote, and if asked for whether it is weak; ValueError if there are none.
 
     >>> result_type(np.ones(3, "float16"), 2.0), result_type("int32", 2.5)
     (dtype('float16'), dtype('float32'))
     """
     if not xs:
         raise ValueError("result_type: expected at least one array or dtype; got none")
-    return lattice_join(*map(_typed, xs))[0]
+    joined = lattice_join(*map(_typed, xs))
+    return joined if return_weak_type_flag else joined[0]
 
 
 def _typed(x: Any) -> tuple[Any, bool]:

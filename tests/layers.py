@@ -14,7 +14,7 @@ from pathlib import Path
 
 LAYERS = (
     ("core",),
-    ("dtypes", "tree_errors", "tree_order", "tree", "tree_util"),
+    ("number_dtypes", "dtypes", "tree_errors", "tree_order", "tree", "tree_util"),
     ("primitives",),
     ("transforms",),
     ("control_flow",),

@@ -415,3 +415,17 @@ def test_scalar_types_name_every_dtype():
     assert table["bool_"] == np.bool_ and table["bfloat16"] == ml_dtypes.bfloat16
     assert set(table.values()) == set(ALL)
     assert all(getattr(dtypes, name) is d for name, d in table.items())
+
+
+def test_the_names_of_the_public_face():
+    assert dtypes.canonicalize_dtype(float) == np.float32 and dtypes.canonicalize_dtype("float64") == np.float64
+    with pytest.raises(ValueError, match="random keys"):
+        dtypes.canonicalize_dtype(dtypes.KeyDtype())
+    assert dtypes.canonicalize_dtype(dtypes.KeyDtype(), allow_extended_dtype=True) is dtypes.KeyDtype()
+    bits = {"bool": 8, "int4": 4, "bfloat16": 16, "complex64": 64}
+    assert {d: dtypes.itemsize_bits(d) for d in bits} == bits
+    of = {d: dtypes.scalar_type_of(np.ones(2, dtypes.canonical(d))) for d in ("bool", "uint4", "float8_e4m3fn", "complex64")}
+    assert list(of.values()) == [bool, int, float, complex]
+    assert dtypes.result_type(2, return_weak_type_flag=True) == (np.int32, True)
+    assert dtypes.result_type("int8", 2.0, return_weak_type_flag=True) == (np.float32, True)
+    assert dtypes.result_type("int8", "float16", return_weak_type_flag=True) == (np.float16, False)
