@@ -19,6 +19,7 @@ import numpy as np
 
 from funcml.core.avals import dtype_text
 from funcml.core.config import config
+
 # isort: off
 from funcml.number_dtypes import (
     COMPLEX, FLOATS, NUMERIC, SIGNED, SMALL_FLOATS, UNSIGNED, bfloat16, bool_, complex128, complex64, float0, float16,
