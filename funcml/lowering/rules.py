@@ -11,6 +11,7 @@ from funcml.lowering import (  # noqa: F401
     rules_gather_scatter,
     rules_identities,
     rules_indexing,
+    rules_linalg_spectral,
     rules_powers,
     rules_random_bits,
     rules_reductions,

@@ -45,7 +45,7 @@ class MatrixPrimitive(Primitive):
         """The batch axes of the operands; TypeError for dtypes without factorisations, ValueError for shapes."""
         first = avals[0]
         floats = [a for a in avals if not dtypes.is_integer(a.dtype)]
-        if any(a.dtype not in MATRIX_DTYPES for a in floats):
+        if not floats or any(a.dtype not in MATRIX_DTYPES for a in floats):
             raise TypeError(
                 f"{self.name} expects f32, f64, c64 or c128, got {list_of(avals)}; convert with `.astype`"
             )
