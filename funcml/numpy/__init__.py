@@ -6,18 +6,21 @@ for is honoured; without one the defaults are 32 bits wide, unless `config.enabl
 
 # isort: off
 from numpy import (
-    character, complexfloating, dtype, flexible, floating, generic, get_printoptions, inexact, integer, number, object_,
-    printoptions, set_printoptions, signedinteger, unsignedinteger,
+    character, complexfloating, dtype, flexible, floating, generic, inexact, integer, number, object_,
+    signedinteger, unsignedinteger,
 )
+from numpy.exceptions import ComplexWarning
 from numpy import e, euler_gamma, inf, nan, newaxis, pi
 
 from funcml import dtypes as _dtypes
 from funcml.core.values import Array as ndarray
 from funcml.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, result_type
 from funcml.numpy import array_methods, fft, linalg
+from funcml.numpy.array_api import VERSION as __array_api_version__
+from funcml.numpy.array_api import ArrayNamespaceInfo as __array_namespace_info__
 from funcml.numpy.creation import (
-    arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, frombuffer, full, full_like, geomspace,
-    indices, ix_, linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
+    arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, full, full_like, geomspace, indices, ix_,
+    linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
 )
 from funcml.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, diagonal, eye, fill_diagonal, identity, mask_indices, tri,
@@ -32,11 +35,31 @@ from funcml.numpy.linear import (
 from funcml.numpy.logic import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj, isscalar, iterable,
 )
+from funcml.numpy.joining import (
+    append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack,
+)
+from funcml.numpy.storage import (
+    frombuffer, fromfile, fromiter, fromstring, load, save, savez,
+)
+from funcml.numpy.grids import (
+    c_, index_exp, mask_indices, mgrid, ogrid, r_, s_,
+)
+from funcml.numpy.editing import (
+    delete, insert, place, put, put_along_axis,
+)
+from funcml.numpy.choosing import (
+    choose, piecewise,
+)
+from funcml.numpy.broadcasting import (
+    apply_along_axis, apply_over_axes, fromfunction, vectorize,
+)
+from funcml.numpy.printing import (
+    array_repr, array_str, get_printoptions, printoptions, set_printoptions,
+)
 from funcml.numpy.manipulation import (
-    append, array_split, atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_to, column_stack, concat,
-    concatenate, dsplit, dstack, expand_dims, flip, fliplr, flipud, hsplit, hstack, matrix_transpose, moveaxis, ndim,
-    permute_dims, ravel, ravel_multi_index, reshape, resize, roll, rollaxis, rot90, shape, size, split, squeeze,
-    stack, swapaxes, tile, transpose, unravel_index, unstack, vsplit, vstack,
+    array_split, atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_to, dsplit, expand_dims, flip, fliplr,
+    flipud, hsplit, matrix_transpose, moveaxis, ndim, permute_dims, ravel, ravel_multi_index, reshape, resize, roll,
+    rollaxis, rot90, shape, size, split, squeeze, swapaxes, tile, transpose, unravel_index, unstack, vsplit,
 )
 from funcml.numpy.padding import (
     pad,
@@ -117,7 +140,6 @@ __all__ = [
     "empty",
     "empty_like",
     "from_dlpack",
-    "frombuffer",
     "full",
     "full_like",
     "geomspace",
@@ -170,24 +192,18 @@ __all__ = [
     "isscalar",
     "iterable",
     # shapes and places
-    "append",
     "array_split",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
     "broadcast_arrays",
     "broadcast_to",
-    "column_stack",
-    "concat",
-    "concatenate",
     "dsplit",
-    "dstack",
     "expand_dims",
     "flip",
     "fliplr",
     "flipud",
     "hsplit",
-    "hstack",
     "matrix_transpose",
     "moveaxis",
     "ndim",
@@ -203,14 +219,12 @@ __all__ = [
     "size",
     "split",
     "squeeze",
-    "stack",
     "swapaxes",
     "tile",
     "transpose",
     "unravel_index",
     "unstack",
     "vsplit",
-    "vstack",
     # more elements around
     "pad",
     # promotion
@@ -387,7 +401,6 @@ __all__ = [
     "eye",
     "fill_diagonal",
     "identity",
-    "mask_indices",
     "tri",
     "tril",
     "tril_indices",
@@ -395,6 +408,46 @@ __all__ = [
     "triu",
     "triu_indices",
     "triu_indices_from",
+    # joining
+    "append",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+    # bytes, text and files
+    "frombuffer",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "load",
+    "save",
+    "savez",
+    # grids and index tricks
+    "c_",
+    "index_exp",
+    "mask_indices",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "s_",
+    # elements put in and left out
+    "delete",
+    "insert",
+    "place",
+    "put",
+    "put_along_axis",
+    # one of several
+    "choose",
+    "piecewise",
+    # functions mapped over arrays
+    "apply_along_axis",
+    "apply_over_axes",
+    "fromfunction",
+    "vectorize",
     # the array type and dtypes
     "bfloat16",
     "bool",
@@ -454,6 +507,8 @@ __all__ = [
     "object_",
     "signedinteger",
     "unsignedinteger",
+    # warnings
+    "ComplexWarning",
     # constants
     "e",
     "euler_gamma",
@@ -462,6 +517,8 @@ __all__ = [
     "newaxis",
     "pi",
     # printing
+    "array_repr",
+    "array_str",
     "get_printoptions",
     "printoptions",
     "set_printoptions",

@@ -18,6 +18,7 @@ from funcml.lowering.execute import fused
 from funcml.numpy import creation, diagonals, linear, manipulation, reductions, selection, sorting, ufuncs
 from funcml.numpy.indexing import IndexUpdateHelper, getitem
 from funcml.numpy.promotion import PYTHON_SCALARS, is_operand
+from funcml.numpy.selected import Selected
 from funcml.primitives import axes as ax
 from funcml.primitives import bits, shaping
 from funcml.primitives import elementwise as ew
@@ -276,3 +277,12 @@ for _name, _function in (OPERATORS | METHODS).items():
     setattr(Array, _name, _function)
 for _name, _function in PROPERTIES.items():
     setattr(Array, _name, property(_function))
+
+# ---- x[mask] while tracing -----------------------------------------------------------------------------------------
+
+_SELECTED_METHODS = ("all", "any", "max", "mean", "min", "prod", "ptp", "std", "sum", "var")
+
+for _name in _SELECTED_METHODS:
+    setattr(Selected, _name, METHODS[_name])
+for _name in [n for n in OPERATORS if n.strip("_") not in ("len", "iter", "contains", "getitem", "matmul", "rmatmul", "round")]:
+    setattr(Selected, _name, OPERATORS[_name])

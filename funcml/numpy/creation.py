@@ -40,7 +40,6 @@ __all__ = [
     "empty",
     "empty_like",
     "from_dlpack",
-    "frombuffer",
     "full",
     "full_like",
     "geomspace",
@@ -129,11 +128,6 @@ def astype(x, dtype, /, *, copy: bool = False, device=None) -> Array:
 def from_dlpack(x, /, *, device=None, copy: bool | None = None) -> Array:
     """The array of an object with `__dlpack__`; its memory is shared where possible."""
     return device_array.from_dlpack(x, device, copy)
-
-
-def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0) -> Array:
-    """The array whose elements are the bytes of a buffer."""
-    return array(np.frombuffer(buffer, dtypes.canonical(dtype), count, offset))
 
 
 # ---- from a shape ------------------------------------------------------------------------------------------------

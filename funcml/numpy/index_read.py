@@ -16,13 +16,15 @@ import operator
 import numpy as np
 
 from funcml.core import tracing
+from funcml.core.tracing import value_of
 from funcml.core.values import Array
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.index_plan import GAP, NEW, Point, Rows, Run, expand_masks, gather_plan, parse
+from funcml.numpy.index_plan import GAP, NEW, Mask, Point, Rows, Run, expand_masks, gather_plan, parse
 from funcml.numpy.promotion import as_array
-from funcml.primitives.axes import expand_dims, reshape
+from funcml.numpy.selected import Selected
+from funcml.primitives.axes import expand_dims, reshape, transpose
 from funcml.primitives.indexing import GatherScatterMode, dynamic_slice, gather
 from funcml.primitives.shaping import rev, slice_
 from funcml.primitives.tangents import zeros
@@ -36,7 +38,7 @@ def getitem(x: Array, index) -> Array:
     """`x[index]` with an index of any kind that NumPy knows, except lists.
 
     An int or an array known now that is out of bounds raises IndexError; one known only at run time is clipped. A mask
-    must be known. Raises TypeError for what is no index.
+    known only at run time gives a `Selected`, which can be reduced. Raises TypeError for what is no index.
     """
     if type(x) is DeviceArray and not _frames.frames:
         found = _read_on_host(x, index)
@@ -63,6 +65,10 @@ def rewriting_take(
     x = as_array(x)
     mode = mode_name(mode)
     entries = parse(index, x.shape, mode, wrap_negative_indices)
+    if _frames.frames:
+        mask = unknown_mask(entries)
+        if mask is not None:
+            return _select(x, entries, mask)
     entries, inserted = expand_masks(entries, f"indexing {x.aval}")
     x = with_axes(x, inserted)
     options = (mode, fill_value, bool(indices_are_sorted), bool(unique_indices))
@@ -70,6 +76,42 @@ def rewriting_take(
         return read(x, entries, options)
     form, starts, arrays = split_entries(entries)
     return _read_compiled(form, options, x, starts, *arrays)
+
+
+def unknown_mask(entries: list) -> Mask | None:
+    """The mask among the entries, if its value is not known now and there are no other index arrays."""
+    masks = [e for e in entries if type(e) is Mask]
+    if len(masks) != 1 or any(type(e) is Rows for e in entries) or value_of(masks[0].values) is not None:
+        return None
+    return masks[0]
+
+
+def without_mask(entries: list, mask: Mask, shape) -> list:
+    """The entries with all places of the axes of the mask in its place."""
+    runs = [Run(a, 0, shape[a], 1) for a in range(mask.axis, mask.axis + np.ndim(mask.values))]
+    return [r for e in entries for r in (runs if e is mask else (e,))]
+
+
+def _select(x, entries: list, mask: Mask) -> Selected:
+    """x[mask] with slices and ints beside the mask, as values and mask."""
+    if np.ndim(mask.values) == 0:
+        x, entries = expand_dims(x, (mask.axis,)), [_behind(e, mask) for e in entries]
+        mask = next(e for e in entries if type(e) is Mask)
+    out = read(x, without_mask(entries, mask, x.shape), (None, None, False, False))
+    ahead = [e for e in entries[: entries.index(mask)] if e is NEW or type(e) is Run]
+    advanced = [i for i, e in enumerate(entries) if type(e) in (Point, Mask)]
+    if advanced[-1] - advanced[0] + 1 == len(advanced):
+        return Selected(out, mask.values, len(ahead))
+    width = np.ndim(mask.values)
+    order = [*range(len(ahead), len(ahead) + width), *range(len(ahead)), *range(len(ahead) + width, out.ndim)]
+    return Selected(transpose(out, order), mask.values, 0)
+
+
+def _behind(e, mask: Mask):
+    """An entry of `x` as one of `x` with a new axis for a mask without axes."""
+    if e is mask:
+        return Mask(mask.axis, reshape(as_array(mask.values), (1,)))
+    return e if e is NEW or e is GAP or e.axis < mask.axis else e._replace(axis=e.axis + 1)
 
 
 @fused(static=("form", "options"))

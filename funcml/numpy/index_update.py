@@ -25,9 +25,10 @@ from funcml.lowering.array import scalar
 from funcml.lowering.execute import fused
 from funcml.numpy import index_read
 from funcml.numpy.creation import asarray
-from funcml.numpy.index_plan import GAP, Mask, Rows, Run, expand_masks, gather_plan, parse
+from funcml.numpy.index_plan import GAP, NEW, Mask, Rows, Run, expand_masks, gather_plan, parse
 from funcml.numpy.index_read import joined_entries, mode_name, split_entries, view, with_axes
 from funcml.numpy.promotion import as_array, literal, operand, spread
+from funcml.numpy.selected import Selected, same_mask
 from funcml.numpy.ufuncs import divide, power
 from funcml.primitives import elementwise as ew
 from funcml.primitives import indexing as ix
@@ -83,6 +84,8 @@ def scatter_update(
     x = as_array(x)
     mode = mode_name(mode)
     entries = parse(index, x.shape, mode, wrap_negative_indices)
+    if type(values) is Selected:
+        values = _values_under(x, entries, values, op)
     values, dtype = _operand_values(x, values, op)
     masked = _masked_update(x, entries, values, op, dtype)
     if masked is not None:
@@ -217,8 +220,10 @@ def _spread_out(window, steps, between):
 def _masked_update(x, entries, values, op: str, dtype):
     """The update as a select, if the index is one mask and the values do not depend on how many are true; else None."""
     mask = next((e for e in entries if type(e) is Mask), None)
-    if mask is None or not all(e is mask or e is GAP or _is_full(e, x.shape) for e in entries):
+    if mask is None:
         return None
+    if not all(e is mask or e is GAP or _is_full(e, x.shape) for e in entries):
+        return _masked_window_update(x, entries, values, op, dtype)
     found = np.shape(values)
     ndim = np.ndim(mask.values)
     if found != x.shape:
@@ -226,6 +231,30 @@ def _masked_update(x, entries, values, op: str, dtype):
         if values is None:
             return None
     return _select_compiled(op, dtype, mask.axis, x, mask.values, values)
+
+
+def _masked_window_update(x, entries, values, op: str, dtype):
+    """The update of a window that ints and slices name, where a mask known only at run time is true, by one value; or None."""
+    mask = index_read.unknown_mask(entries)
+    if mask is None or np.size(values) != 1:
+        return None
+    whole = index_read.without_mask(entries, mask, x.shape)
+    old = index_read.read(x, whole, (None, None, False, False))
+    first = sum(e is NEW or type(e) is Run for e in entries[: entries.index(mask)])
+    places = tuple(range(first, first + np.ndim(mask.values)))
+    value = reshape(values, ()) if np.ndim(values) else values
+    new = ew.convert(UPDATES[op].combine(ew.convert(old, dtype), spread(as_array(value), old.shape)), x.dtype)
+    new = ew.select(broadcast_in_dim(mask.values, old.shape, places), new, old)
+    return write(x, whole, new, ("set", x.dtype, (), None, False, False))
+
+
+def _values_under(x, entries, chosen: Selected, op: str):
+    """The values of y[mask], where the index of the update is the same mask."""
+    mask = next((e for e in entries if type(e) is Mask), None)
+    alone = mask is not None and all(e is mask or e is GAP or _is_full(e, x.shape) for e in entries)
+    if not alone or not same_mask(mask.values, chosen.mask) or chosen.values.shape != x.shape or mask.axis != chosen.axis:
+        raise chosen.unknown(f"x.at[...].{op}(v) with v the elements under another mask; v")
+    return chosen.values
 
 
 def _is_full(e, shape) -> bool:

@@ -14,28 +14,23 @@ from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, no_out, shape_of
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote_dtypes, settle, spread
 from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder
-from funcml.primitives import axes, indexing, shaping
+from funcml.primitives import axes as ax
+from funcml.primitives import indexing, shaping
 from funcml.primitives import elementwise as ew
 
 __all__ = [
-    "append",
     "array_split",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
     "broadcast_arrays",
     "broadcast_to",
-    "column_stack",
-    "concat",
-    "concatenate",
     "dsplit",
-    "dstack",
     "expand_dims",
     "flip",
     "fliplr",
     "flipud",
     "hsplit",
-    "hstack",
     "matrix_transpose",
     "moveaxis",
     "ndim",
@@ -51,14 +46,12 @@ __all__ = [
     "size",
     "split",
     "squeeze",
-    "stack",
     "swapaxes",
     "tile",
     "transpose",
     "unravel_index",
     "unstack",
     "vsplit",
-    "vstack",
 ]
 
 
@@ -70,17 +63,17 @@ def _array(name: str, x) -> Array:
 
 
 def shape(a) -> tuple[int, ...]:
-    """The lengths of the axes."""
+    """The lengths of the ax."""
     return aval_of(_array("shape", a)).shape
 
 
 def ndim(a) -> int:
-    """The number of axes."""
+    """The number of ax."""
     return aval_of(_array("ndim", a)).ndim
 
 
 def size(a, axis=None) -> int:
-    """The number of elements, or of those along the given axes."""
+    """The number of elements, or of those along the given ax."""
     a = _array("size", a)
     return math.prod([a.shape[i] for i in axes_of("size", axis, a.ndim)])
 
@@ -97,7 +90,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None) -> Array:
         return _reshape_columns(a, shape)
     if order not in ("C", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F' or 'A', got {order!r}")
-    return axes.reshape(a, shape)
+    return ax.reshape(a, shape)
 
 
 def _full_shape(aval, shape) -> tuple[int, ...]:
@@ -117,8 +110,8 @@ def _full_shape(aval, shape) -> tuple[int, ...]:
 
 @fused(static=("shape",))
 def _reshape_columns(a, shape):
-    backwards = axes.transpose(a, tuple(range(a.ndim))[::-1])
-    return axes.transpose(axes.reshape(backwards, shape[::-1]), tuple(range(len(shape)))[::-1])
+    backwards = ax.transpose(a, tuple(range(a.ndim))[::-1])
+    return ax.transpose(ax.reshape(backwards, shape[::-1]), tuple(range(len(shape)))[::-1])
 
 
 def ravel(a, order: str = "C") -> Array:
@@ -133,14 +126,14 @@ def squeeze(a, axis=None) -> Array:
         gone = tuple([i for i, n in enumerate(a.shape) if n == 1])
     else:
         gone = axes_of("squeeze", axis, a.ndim)
-    return axes.squeeze(a, gone)
+    return ax.squeeze(a, gone)
 
 
 def expand_dims(a, axis) -> Array:
     """`a` with new axes of length 1 at the places `axis` (an int or several) of the result."""
     a = _array("expand_dims", a)
     count = len(axis) if isinstance(axis, tuple | list) else 1
-    return axes.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
+    return ax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
 
 
 def broadcast_to(array, shape) -> Array:
@@ -159,19 +152,20 @@ def broadcast_arrays(*args) -> list[Array]:
     return [spread(x, shape) for x in arrays]
 
 
-def _at_least(rank: int, x) -> Array:
+def at_least(rank: int, x) -> Array:
+    """`x` with at least `rank` axes, new ones in front; three as `atleast_3d` has them."""
     x = _array(f"atleast_{rank}d", x)
     if x.ndim >= rank:
         return x
     if rank == 3:
-        return axes.reshape(x, {0: (1, 1, 1), 1: (1, x.size, 1), 2: (*x.shape, 1)}[x.ndim])
-    return axes.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+        return ax.reshape(x, {0: (1, 1, 1), 1: (1, x.size, 1), 2: (*x.shape, 1)}[x.ndim])
+    return ax.reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
 def _each_at_least(rank: int, arys):
     if len(arys) == 1:
-        return _at_least(rank, arys[0])
-    return [_at_least(rank, x) for x in arys]
+        return at_least(rank, arys[0])
+    return [at_least(rank, x) for x in arys]
 
 
 def atleast_1d(*arys):
@@ -192,19 +186,15 @@ def atleast_3d(*arys):
 # ---- order of axes -----------------------------------------------------------------------------------------------
 
 
-def transpose(a, axes_=None, /, **given) -> Array:
+def transpose(a, axes=None) -> Array:
     """`a` with its axes in the order `axes`, reversed if that is None."""
-    unknown = set(given) - {"axes"}
-    if unknown:
-        raise TypeError(f"transpose got an unexpected argument {sorted(unknown)[0]!r}")
-    order = given.get("axes", axes_)
     a = _array("transpose", a)
-    if order is None:
-        return axes.transpose(a, tuple(range(a.ndim))[::-1])
-    order = axes_of("transpose", tuple(order), a.ndim)
+    if axes is None:
+        return ax.transpose(a, tuple(range(a.ndim))[::-1])
+    order = axes_of("transpose", tuple(axes), a.ndim)
     if len(order) != a.ndim:
         raise ValueError(f"transpose of {a.aval}: axes must order all {a.ndim} axes, got {order}")
-    return axes.transpose(a, order)
+    return ax.transpose(a, order)
 
 
 def permute_dims(a, /, axes) -> Array:
@@ -217,7 +207,7 @@ def matrix_transpose(x, /) -> Array:
     x = _array("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose expects at least 2 dimensions, got {x.aval}")
-    return axes.moveaxis(x, x.ndim - 1, x.ndim - 2)
+    return ax.moveaxis(x, x.ndim - 1, x.ndim - 2)
 
 
 def swapaxes(a, axis1: int, axis2: int) -> Array:
@@ -226,7 +216,7 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
     i, j = axis_of("swapaxes", axis1, a.ndim), axis_of("swapaxes", axis2, a.ndim)
     order = list(range(a.ndim))
     order[i], order[j] = j, i
-    return axes.transpose(a, order)
+    return ax.transpose(a, order)
 
 
 def moveaxis(a, source, destination) -> Array:
@@ -238,7 +228,7 @@ def moveaxis(a, source, destination) -> Array:
     order = [i for i in range(a.ndim) if i not in come]
     for place, axis in sorted(zip(go, come, strict=True)):
         order.insert(place, axis)
-    return axes.transpose(a, order)
+    return ax.transpose(a, order)
 
 
 def rollaxis(a, axis: int, start: int = 0) -> Array:
@@ -246,117 +236,7 @@ def rollaxis(a, axis: int, start: int = 0) -> Array:
     a = _array("rollaxis", a)
     axis = axis_of("rollaxis", axis, a.ndim)
     start = a.ndim if start == a.ndim else axis_of("rollaxis", start, a.ndim)
-    return axes.moveaxis(a, axis, start - (axis < start))
-
-
-# ---- joining -----------------------------------------------------------------------------------------------------
-
-
-def _arrays(name: str, arrays) -> list:
-    """The operands of a function of a sequence; an array counts as the sequence of its rows."""
-    if isinstance(arrays, Array | np.ndarray) and arrays.ndim:
-        return list(unstack(arrays))
-    if not isinstance(arrays, list | tuple):
-        raise TypeError(f"{name} expects a sequence of arrays, got {arrays!r:.60} of type {type(arrays).__name__}")
-    return settle(name, *[as_array(x) if isinstance(x, list | tuple) else x for x in arrays])
-
-
-def _common(name: str, arrays, dtype) -> list[Array]:
-    if not arrays:
-        raise ValueError(f"{name} expects at least one array, got none")
-    if dtype is not None:
-        dtype = dtypes.canonical(dtype)
-        return [ew.convert(as_array(x), dtype) for x in arrays]
-    return [as_array(x) for x in promote_dtypes(name, *arrays)]
-
-
-def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
-    """The arrays one after another along an existing axis; flattened first if `axis` is None.
-
-    Raises ValueError if their shapes differ elsewhere.
-    """
-    return _concatenate(_arrays("concatenate", arrays), axis, dtype)
-
-
-@fused(static=("axis", "dtype"))
-def _concatenate(arrays, axis, dtype):
-    arrays = _common("concatenate", arrays, dtype)
-    if axis is None:
-        arrays, axis = [axes.reshape(x, (x.size,)) for x in arrays], 0
-    if arrays[0].ndim == 0:
-        raise ValueError("concatenate: arrays without axes cannot be joined; use stack")
-    axis = axis_of("concatenate", axis, arrays[0].ndim)
-    first = arrays[0].shape
-    for x in arrays:
-        if x.ndim != len(first) or any(i != axis and n != m for i, (n, m) in enumerate(zip(x.shape, first, strict=True))):
-            raise TypeError(
-                f"concatenate: the shapes may differ along axis {axis} only, got {', '.join(str(x.aval) for x in arrays)}"
-            )
-    return shaping.concatenate(arrays, axis)
-
-
-def concat(arrays, /, *, axis: int | None = 0) -> Array:
-    """The arrays one after another along an existing axis."""
-    return concatenate(arrays, axis)
-
-
-def stack(arrays, axis: int = 0, out=None, dtype=None) -> Array:
-    """Arrays of one shape, joined along a new axis at `axis` of the result."""
-    no_out("stack", out)
-    return _stack(_arrays("stack", arrays), axis, dtype)
-
-
-@fused(static=("axis", "dtype"))
-def _stack(arrays, axis, dtype):
-    arrays = _common("stack", arrays, dtype)
-    if len({x.shape for x in arrays}) > 1:
-        raise ValueError(f"stack expects arrays of one shape, got {', '.join(str(x.aval) for x in arrays)}")
-    axis = axis_of("stack", axis, arrays[0].ndim + 1)
-    return shaping.concatenate([axes.expand_dims(x, (axis,)) for x in arrays], axis)
-
-
-def unstack(x, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along an axis, without that axis."""
-    x = _array("unstack", x)
-    if x.ndim == 0:
-        raise ValueError(f"unstack expects at least 1 dimension, got {x.aval}")
-    return _unstack(x, axis_of("unstack", axis, x.ndim))
-
-
-@fused(static=("axis",))
-def _unstack(x, axis):
-    if x.shape[axis] == 0:
-        return ()
-    return tuple([axes.squeeze(part, (axis,)) for part in shaping.split(x, (1,) * x.shape[axis], axis)])
-
-
-def vstack(tup, dtype=None) -> Array:
-    """Arrays joined along the first axis; vectors count as rows."""
-    return concatenate([_at_least(2, x) for x in _arrays("vstack", tup)], 0, dtype)
-
-
-def hstack(tup, dtype=None) -> Array:
-    """Arrays joined along the second axis; vectors along their only one."""
-    arrays = [_at_least(1, x) for x in _arrays("hstack", tup)]
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
-
-
-def dstack(tup, dtype=None) -> Array:
-    """Arrays joined along the third axis."""
-    return concatenate([_at_least(3, x) for x in _arrays("dstack", tup)], 2, dtype)
-
-
-def column_stack(tup) -> Array:
-    """Vectors as columns, and matrices, side by side."""
-    arrays = [_array("column_stack", x) for x in _arrays("column_stack", tup)]
-    return concatenate([axes.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in arrays], 1)
-
-
-def append(arr, values, axis: int | None = None) -> Array:
-    """`values` after `arr` along `axis`; both flattened if that is None."""
-    arr, values = settle("append", *[as_array(x) if isinstance(x, list | tuple) else x for x in (arr, values)])
-    parts = [_array("append", x) for x in (arr, values)]
-    return concatenate(parts if axis is not None else [ravel(x) for x in parts], axis or 0)
+    return ax.moveaxis(a, axis, start - (axis < start))
 
 
 # ---- cutting -----------------------------------------------------------------------------------------------------
@@ -411,6 +291,21 @@ def vsplit(ary, indices_or_sections) -> list[Array]:
 def dsplit(ary, indices_or_sections) -> list[Array]:
     """`split` along the third axis."""
     return split(ary, indices_or_sections, 2)
+
+
+def unstack(x, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` along an axis, without that axis."""
+    x = _array("unstack", x)
+    if x.ndim == 0:
+        raise ValueError(f"unstack expects at least 1 dimension, got {x.aval}")
+    return _unstack(x, axis_of("unstack", axis, x.ndim))
+
+
+@fused(static=("axis",))
+def _unstack(x, axis):
+    if x.shape[axis] == 0:
+        return ()
+    return tuple([ax.squeeze(part, (axis,)) for part in shaping.split(x, (1,) * x.shape[axis], axis)])
 
 
 # ---- reversing and turning ---------------------------------------------------------------------------------------
@@ -509,10 +404,10 @@ def _tile(a, reps):
     shape = (1,) * (rank - a.ndim) + a.shape
     reps = (1,) * (rank - len(reps)) + reps
     if all(r == 1 for r in reps):
-        return axes.reshape(a, shape)
-    thin = axes.reshape(a, [m for n in shape for m in (1, n)])
+        return ax.reshape(a, shape)
+    thin = ax.reshape(a, [m for n in shape for m in (1, n)])
     wide = spread(thin, tuple([m for r, n in zip(reps, shape, strict=True) for m in (r, n)]))
-    return axes.reshape(wide, [r * n for r, n in zip(reps, shape, strict=True)])
+    return ax.reshape(wide, [r * n for r, n in zip(reps, shape, strict=True)])
 
 
 def resize(a, new_shape) -> Array:
@@ -520,9 +415,9 @@ def resize(a, new_shape) -> Array:
     a, new_shape = ravel(_array("resize", a)), shape_of("resize", new_shape)
     size = math.prod(new_shape)
     if a.size == 0:
-        return axes.broadcast_in_dim(a.dtype.type(0), new_shape)
+        return ax.broadcast_in_dim(a.dtype.type(0), new_shape)
     repeated = tile(a, -(-size // a.size))
-    return axes.reshape(shaping.slice_in_dim(repeated, 0, size), new_shape)
+    return ax.reshape(shaping.slice_in_dim(repeated, 0, size), new_shape)
 
 
 # ---- flat and multi-dimensional indices --------------------------------------------------------------------------

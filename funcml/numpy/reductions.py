@@ -18,6 +18,7 @@ from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.norms import euclidean
 from funcml.numpy.promotion import as_array, broadcast_shapes, exact, literal, operand, promote, spread
 from funcml.numpy.rows import fill
+from funcml.numpy.selected import Selected, reduce_selected
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import powers, shaping
@@ -110,12 +111,16 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     Array([3, 5, 7], dtype=int64)
     """
     no_out("sum", out)
+    if type(a) is Selected:
+        return reduce_selected(sum, a, axis, keepdims, where, dtype=dtype, initial=initial, promote_integers=promote_integers)
     return _total(operand("sum", a), exact(initial), where, "sum", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The product of `a` over the given axes (all, if None), times `initial`; of the elements that `where` marks."""
     no_out("prod", out)
+    if type(a) is Selected:
+        return reduce_selected(prod, a, axis, keepdims, where, dtype=dtype, initial=initial, promote_integers=promote_integers)
     return _total(operand("prod", a), exact(initial), where, "prod", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
@@ -153,6 +158,8 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("max", out)
+    if type(a) is Selected:
+        return _extreme_of_selected(max, a, axis, keepdims, where, initial)
     return _extreme(operand("max", a), exact(initial), where, "max", static_axis(axis), bool(keepdims))
 
 
@@ -163,6 +170,8 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     The derivative is shared among equal elements.
     """
     no_out("min", out)
+    if type(a) is Selected:
+        return _extreme_of_selected(min, a, axis, keepdims, where, initial)
     return _extreme(operand("min", a), exact(initial), where, "min", static_axis(axis), bool(keepdims))
 
 
@@ -177,6 +186,12 @@ def _lowest(dtype, name: str):
         limits = dtypes.iinfo(dtype)
         return int(limits.min if name == "max" else limits.max)
     return -math.inf if name == "max" else math.inf
+
+
+def _extreme_of_selected(function, a, axis, keepdims, where, initial):
+    """The greatest or least of x[mask] while tracing; of no element, the neutral one, since nobody knows whether there is one."""
+    neutral = a.dtype.type(_lowest(a.dtype, function.__name__))
+    return reduce_selected(function, a, axis, keepdims, where, initial=neutral if initial is None else initial)
 
 
 @fused(static=("name", "axis", "keepdims"))
@@ -199,6 +214,8 @@ def _extreme(a, initial, where, name, axis, keepdims):
 def ptp(a, axis=None, out=None, keepdims=False):
     """The greatest less the least element over the given axes."""
     no_out("ptp", out)
+    if type(a) is Selected:
+        return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
     return _ptp(operand("ptp", a), static_axis(axis), bool(keepdims))
 
 
@@ -240,12 +257,16 @@ def _arg(a, name, axis, keepdims, index_dtype):
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether no element over the given axes is 0, of those that `where` marks."""
     no_out("all", out)
+    if type(a) is Selected:
+        return reduce_selected(all, a, axis, keepdims, where)
     return _logic(operand("all", a), where, "all", static_axis(axis), bool(keepdims))
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether some element over the given axes is not 0, of those that `where` marks."""
     no_out("any", out)
+    if type(a) is Selected:
+        return reduce_selected(any, a, axis, keepdims, where)
     return _logic(operand("any", a), where, "any", static_axis(axis), bool(keepdims))
 
 
@@ -260,6 +281,8 @@ def _logic(a, where, name, axis, keepdims):
 
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements over the given axes are not 0."""
+    if type(a) is Selected:
+        return sum(a.map(lambda x: _as(x, dtypes.bool_)), axis, keepdims=keepdims)
     return _count_nonzero(operand("count_nonzero", a), static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
@@ -274,6 +297,8 @@ def _count_nonzero(a, axis, keepdims, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The arithmetic mean over the given axes, of the elements that `where` marks; nan if there is none."""
     no_out("mean", out)
+    if type(a) is Selected:
+        return reduce_selected(mean, a, axis, keepdims, where, dtype=dtype)
     return _mean(operand("mean", a), where, static_axis(axis), dtype, bool(keepdims))
 
 
@@ -312,6 +337,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     `mean`, if known, must have kept its axes; `correction` is another name of `ddof`.
     """
     no_out("var", out)
+    if type(a) is Selected:
+        return reduce_selected(var, a, axis, keepdims, where, dtype=dtype, ddof=_ddof("var", ddof, correction), mean=mean)
     ddof = _ddof("var", ddof, correction)
     return _deviation(operand("var", a), where, exact(mean), "var", static_axis(axis), dtype, ddof, bool(keepdims))
 
@@ -322,6 +349,8 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     `mean`, if known, must have kept its axes; `correction` is another name of `ddof`.
     """
     no_out("std", out)
+    if type(a) is Selected:
+        return reduce_selected(std, a, axis, keepdims, where, dtype=dtype, ddof=_ddof("std", ddof, correction), mean=mean)
     ddof = _ddof("std", ddof, correction)
     return _deviation(operand("std", a), where, exact(mean), "std", static_axis(axis), dtype, ddof, bool(keepdims))
 
@@ -395,6 +424,8 @@ def _average(a, weights, axis, keepdims):
 
 def _without_nan(name: str, x, where=None):
     """(`x`, where it counts): not at nan, and where `where` says so."""
+    if type(x) is Selected:
+        return x, _without_nan(name, x.values, where)[1]
     x = as_array(operand(name, x))
     if not dtypes.is_inexact(x.dtype):
         return x, where

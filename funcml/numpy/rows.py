@@ -27,6 +27,7 @@ from funcml.numpy.promotion import (
     spread,
     to_inexact,
 )
+from funcml.numpy.selected import Selected, combine_selected
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
 
@@ -41,6 +42,12 @@ def _named(function, name: str, doc: str):
     function.__module__ = "funcml.numpy"
     function.__doc__ = doc
     return function
+
+
+def _not_offered(name: str, out) -> NotImplementedError:
+    if out is not None:
+        return NotImplementedError(f"{name}: arrays are immutable, so there is no `out`; use the result: x = {name}(...)")
+    return NotImplementedError(f"{name}: there is no `where`, which would leave elements undefined; write jnp.where(c, {name}(..), x)")
 
 
 def fill(x, value):
@@ -67,9 +74,13 @@ def unary(name: str, kernel, doc: str, *, inexact: bool = False):
 
     whole = fused(_named(whole, name, doc))
 
-    def ufunc(x, /):
+    def ufunc(x, /, out=None, where=None):
+        if out is not None or where is not None:
+            raise _not_offered(name, out)
         if isinstance(x, Array) and x.aval.dtype in direct_dtypes:
             return bind(kernel, (x,))
+        if type(x) is Selected:
+            return x.map(ufunc)
         return whole(operand(name, x))
 
     return _named(ufunc, name, doc)
@@ -93,7 +104,10 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
 
     whole = fused(_named(whole, name, doc))
 
-    def ufunc(x, y, /):
+    def ufunc(x1, x2, /, out=None, where=None):
+        if out is not None or where is not None:
+            raise _not_offered(name, out)
+        x, y = x1, x2
         if isinstance(x, Array):
             aval = x.aval
             if isinstance(y, Array):
@@ -112,6 +126,8 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
                 if aval.dtype in direct_dtypes:
                     return bind(kernel, (scalar, y))
                 x = settled(scalar)
+        if type(x) is Selected or type(y) is Selected:
+            return combine_selected(name, ufunc, x, y)
         return whole(*settle(name, x, y))
 
     return _named(ufunc, name, doc)

@@ -17,6 +17,7 @@ from funcml.lowering.execute import fused
 from funcml.numpy.arguments import index_of, no_out
 from funcml.numpy.promotion import as_array, operand, promote, promote_dtypes, settle, spread, to_inexact
 from funcml.numpy.rows import binary, fill, unary
+from funcml.numpy.selected import Selected, combine_selected
 from funcml.primitives import bits, powers, special
 from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
@@ -146,10 +147,12 @@ def power(x1, x2, /):
     """
     if type(x2) is int and isinstance(x1, Array) and not dtypes.is_bool(x1.dtype):
         return powers.integer_pow(x1, x2)
-    if isinstance(x2, int | np.integer) and not isinstance(x2, bool):
+    if isinstance(x2, int | np.integer) and not isinstance(x2, bool) and type(x1) is not Selected:
         return _to_integer(operand("power", x1), int(x2), None if type(x2) is int else x2.dtype)
     if type(x2) is float and isinstance(x1, Array) and dtypes.is_inexact(x1.dtype):
         return float_power(x1, x2)
+    if type(x1) is Selected or type(x2) is Selected:
+        return combine_selected("power", power, x1, x2)
     return _power(*settle("power", x1, x2))
 
 
@@ -405,6 +408,8 @@ def _angle(z, deg):
 
 def clip(arr=None, /, min=None, max=None):
     """`arr` limited to [min, max]; a bound may be None or an array, and where min > max the result is max."""
+    if type(arr) is Selected:
+        return arr.map(lambda x: clip(x, min, max))
     given = iter(settle("clip", *[x for x in (arr, min, max) if x is not None]))
     return _clip(*[None if x is None else next(given) for x in (arr, min, max)])
 
