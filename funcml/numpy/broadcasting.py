@@ -40,36 +40,40 @@ def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(), signature
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"vectorize: places in excluded must not be negative, got {excluded!r}")
     cores = None if signature is None else _Signature(signature)
+    name = f"vectorize of {getattr(pyfunc, '__name__', 'function')}"
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
-        name = f"vectorize of {getattr(pyfunc, '__name__', 'function')}"
-        if cores is not None and len(args) - len([i for i in range(len(args)) if i in excluded]) != len(cores.inputs):
-            raise TypeError(f"{name}: wrong number of positional arguments: {signature!r} has {len(cores.inputs)}, got {len(args)}")
-        names = [k for k in kwargs if k not in excluded]
-        mapped = [i for i, x in enumerate(args) if i not in excluded and x is not None]
-        dims = {i: () if cores is None else cores.inputs[sum(j not in excluded for j in range(i))] for i in range(len(args))}
-        if any(args[i] is None and i not in excluded and dims[i] for i in range(len(args))):
-            raise ValueError(f"{name}: Cannot pass None for an argument that has core axes in {signature!r}")
-        given = [_array(name, args[i]) for i in mapped] + [_array(name, kwargs[k]) for k in names]
-        core_ranks = [len(dims[i]) for i in mapped] + [0] * len(names)
-        sizes: dict[str, int] = {}
-        if cores is not None:
-            for x, i in zip(given, mapped, strict=False):
-                cores.check(sizes, x.shape, dims[i], name, is_input=True)
-
-        def of_cores(*examples):
-            full = list(args)
-            for i, x in zip(mapped, examples, strict=False):
-                full[i] = x
-            out = pyfunc(*full, **kwargs | dict(zip(names, examples[len(mapped) :], strict=True)))
-            if cores is not None:
-                cores.check_outputs(dict(sizes), out, name)
-            return out
-
-        return _broadcast(name, of_cores, given, core_ranks)
+        return _vectorized(name, pyfunc, excluded, cores, args, kwargs)
 
     return vectorized
+
+
+def _vectorized(name: str, pyfunc: Callable, excluded: Collection, cores: _Signature | None, args: tuple, kwargs: dict):
+    places = [i for i in range(len(args)) if i not in excluded]
+    dims = [()] * len(places) if cores is None else cores.inputs
+    if len(dims) != len(places):
+        raise TypeError(f"{name}: wrong number of positional arguments: expected {len(dims)}, got {len(places)}")
+    if any(args[i] is None and d for i, d in zip(places, dims, strict=True)):
+        raise ValueError(f"{name}: Cannot pass None for an argument that has core axes")
+    mapped = [(i, d) for i, d in zip(places, dims, strict=True) if args[i] is not None]
+    keywords = [k for k in kwargs if k not in excluded]
+    given = [_array(name, x) for x in (*[args[i] for i, _ in mapped], *[kwargs[k] for k in keywords])]
+    sizes: dict[str, int] = {}
+    if cores is not None:
+        for x, (_, d) in zip(given, mapped, strict=False):
+            cores.check(sizes, x.shape, d, name, is_input=True)
+
+    def of_cores(*examples):
+        full = list(args)
+        for (i, _), x in zip(mapped, examples, strict=False):
+            full[i] = x
+        out = pyfunc(*full, **kwargs | dict(zip(keywords, examples[len(mapped) :], strict=True)))
+        if cores is not None:
+            cores.check_outputs(dict(sizes), out, name)
+        return out
+
+    return _broadcast(name, of_cores, given, [*[len(d) for _, d in mapped], *[0] * len(keywords)])
 
 
 def _array(name: str, x) -> Array:

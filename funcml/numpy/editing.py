@@ -5,7 +5,6 @@ Arrays are immutable: what NumPy does to its first argument is done to a copy he
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from funcml import dtypes

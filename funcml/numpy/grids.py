@@ -86,7 +86,7 @@ class _Joiner:
         try:
             numbers = [int(x) for x in text.split(",")[:3]]
         except ValueError:
-            raise ValueError(f"{self.name}: could not understand directive {text!r}; 'axis,ndmin,place', 'r' and 'c' are") from None
+            raise ValueError(f"{self.name}: could not understand directive {text!r}; write 'axis,ndmin,place', 'r' or 'c'") from None
         return *numbers, *self.defaults[len(numbers):], None
 
     def _part(self, x, ndmin: int, place: int) -> Array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ __all__ = ["getitem", "rewriting_take"]
 _frames = tracing._state
 
 
-def getitem(x: Array, index) -> Array:
+def getitem(x: Array, index) -> Any:
     """`x[index]` with an index of any kind that NumPy knows, except lists.
 
     An int or an array known now that is out of bounds raises IndexError; one known only at run time is clipped. A mask
@@ -56,7 +57,7 @@ def rewriting_take(
     mode: str | GatherScatterMode | None = None,
     fill_value=None,
     wrap_negative_indices: bool = True,
-) -> Array:
+) -> Any:
     """`x[index]` with a choice of what an index out of bounds means.
 
     mode: None or "promise_in_bounds": known ones are an IndexError, others are clipped; "clip"; "fill" (or "drop"): reads

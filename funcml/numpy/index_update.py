@@ -251,8 +251,9 @@ def _masked_window_update(x, entries, values, op: str, dtype):
 def _values_under(x, entries, chosen: Selected, op: str):
     """The values of y[mask], where the index of the update is the same mask."""
     mask = next((e for e in entries if type(e) is Mask), None)
-    alone = mask is not None and all(e is mask or e is GAP or _is_full(e, x.shape) for e in entries)
-    if not alone or not same_mask(mask.values, chosen.mask) or chosen.values.shape != x.shape or mask.axis != chosen.axis:
+    alone = all(e is mask or e is GAP or _is_full(e, x.shape) for e in entries)
+    fits = mask is not None and chosen.values.shape == x.shape and mask.axis == chosen.axis
+    if mask is None or not alone or not fits or not same_mask(mask.values, chosen.mask):
         raise chosen.unknown(f"x.at[...].{op}(v) with v the elements under another mask; v")
     return chosen.values
 

@@ -7,16 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, no_out, shape_of
-from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote_dtypes, settle, spread
+from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, shape_of
+from funcml.numpy.promotion import as_array, broadcast_shapes, operand, spread
 from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder
 from funcml.primitives import axes as ax
-from funcml.primitives import indexing, shaping
 from funcml.primitives import elementwise as ew
+from funcml.primitives import indexing, shaping
 
 __all__ = [
     "array_split",

@@ -47,7 +47,7 @@ def _named(function, name: str, doc: str):
 def _not_offered(name: str, out) -> NotImplementedError:
     if out is not None:
         return NotImplementedError(f"{name}: arrays are immutable, so there is no `out`; use the result: x = {name}(...)")
-    return NotImplementedError(f"{name}: there is no `where`, which would leave elements undefined; write jnp.where(c, {name}(..), x)")
+    return NotImplementedError(f"{name}: there is no `where`, which leaves elements undefined; write jnp.where(c, {name}(..), x)")
 
 
 def fill(x, value):

@@ -10,7 +10,6 @@ write instead.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 

@@ -40,8 +40,8 @@ def fromstring(string: str, dtype=float, count: int = -1, *, sep: str) -> Array:
     if not sep:
         raise ValueError("fromstring: sep must not be empty; for bytes there is frombuffer")
     dtype = dtypes.canonical(dtype)
-    text = np.fromstring(string, np.float64 if dtypes.is_inexact(dtype) and not dtypes.is_complex(dtype) else dtype, count, sep=sep)
-    return asarray(text, dtype)
+    read_as = np.float64 if dtypes.is_float(dtype) else dtype  # NumPy reads no bfloat16
+    return asarray(np.fromstring(string, read_as, count, sep=sep), dtype)
 
 
 def fromfile(file: File, dtype=float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
