@@ -42,7 +42,7 @@ from funcml.numpy.storage import (
     frombuffer, fromfile, fromiter, fromstring, load, save, savez,
 )
 from funcml.numpy.grids import (
-    c_, index_exp, mask_indices, mgrid, ogrid, r_, s_,
+    c_, index_exp, mgrid, ogrid, r_, s_,
 )
 from funcml.numpy.editing import (
     delete, insert, place, put, put_along_axis,
@@ -401,6 +401,7 @@ __all__ = [
     "eye",
     "fill_diagonal",
     "identity",
+    "mask_indices",
     "tri",
     "tril",
     "tril_indices",
@@ -429,7 +430,6 @@ __all__ = [
     # grids and index tricks
     "c_",
     "index_exp",
-    "mask_indices",
     "mgrid",
     "ogrid",
     "r_",

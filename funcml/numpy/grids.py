@@ -1,23 +1,20 @@
-"""Grids and index tricks: `mgrid[0:3]`, `r_[1:4, 0]`, `s_[::2]`, and the indices of masks.
+"""Grids and index tricks: `mgrid[0:3]`, `r_[1:4, 0]`, `s_[::2]`.
 
     mgrid, ogrid : slices -> arrays of coordinates        r_, c_ : slices and arrays -> one array
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from funcml.core.values import Array
-from funcml.numpy.arguments import concrete, index_of
-from funcml.numpy.creation import arange, array, linspace, meshgrid, ones
+from funcml.numpy.arguments import concrete
+from funcml.numpy.creation import arange, array, linspace, meshgrid
 from funcml.numpy.joining import concatenate, stack
 from funcml.numpy.manipulation import expand_dims
 from funcml.numpy.promotion import as_array, promote_dtypes
-from funcml.numpy.selection import nonzero
 
-__all__ = ["c_", "index_exp", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
+__all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]
 
 
 def _range(name: str, s: slice) -> Array:
@@ -86,7 +83,8 @@ class _Joiner:
         try:
             numbers = [int(x) for x in text.split(",")[:3]]
         except ValueError:
-            raise ValueError(f"{self.name}: could not understand directive {text!r}; write 'axis,ndmin,place', 'r' or 'c'") from None
+            known = "'axis,ndmin,place', 'r' or 'c'"
+            raise ValueError(f"{self.name}: could not understand directive {text!r}; write {known}") from None
         return *numbers, *self.defaults[len(numbers):], None
 
     def _part(self, x, ndmin: int, place: int) -> Array:
@@ -113,16 +111,3 @@ c_ = _Joiner("c_", -1, 2, 0, "`c_[x, y]`: slices as ranges, numbers and arrays a
 
 s_ = np.s_
 index_exp = np.index_exp
-
-
-# ---- masks -----------------------------------------------------------------------------------------------------
-
-
-def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
-    """Row and column of each element of an n by n matrix that `mask_func(ones, k)` keeps (`tril`, `triu`).
-
-    `size` fixes how many are given, as for `nonzero`.
-    """
-    n = index_of("mask_indices", "n", n)
-    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
-    return rows, columns

@@ -1,0 +1,280 @@
+"""How much of JAX's public names is here under the same path: each of them, or a reason that a user accepts.
+
+The names are read from JAX itself, so a new version of it shows here first. Run with `-s` to see the percentage.
+"""
+
+import fnmatch
+import importlib
+import pkgutil
+from types import ModuleType
+
+import jax.scipy
+import pytest
+
+import funcml
+
+NAMESPACES = (
+    "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random", "image", "ops",
+    "flatten_util", "tree_util", "tree", "scipy",
+    *[m.name.removeprefix("jax.") for m in pkgutil.walk_packages(jax.scipy.__path__, "jax.scipy.")],
+)  # fmt: skip
+
+#: name, or a pattern of names -> why it is not here
+ABSENT = {
+    "lax.*_p": "a primitive object of JAX, by which its interpreters tell operations apart; funcml's are in funcml.primitives",
+    "lax.linalg.*_p": "a primitive object of JAX",
+    "random.*_p": "a primitive object of JAX",
+    "numpy.int1": "StableHLO has no integers of one bit: JAX makes the array and cannot compute with it",
+    "numpy.uint1": "StableHLO has no integers of one bit: JAX makes the array and cannot compute with it",
+    "numpy.float6_e2m3fn": "XLA refuses floats of six bits",
+    "numpy.float6_e3m2fn": "XLA refuses floats of six bits",
+}
+
+#: names that only later versions of JAX have
+LATER = {
+    "numpy.minmax", "numpy.top_k", "lax.log2", "lax.one_minus_square", "lax.polynomial", "lax.psum_scatter_start", "random.Key",
+    "scipy.special.erfcinv",
+}  # fmt: skip
+
+
+def prefixed(namespace: str, names: str) -> set[str]:
+    """The names, each behind its namespace."""
+    return {f"{namespace}.{name}" for name in names.split()}
+
+
+#: names that are being built, by family
+TO_COME: dict[str, set[str]] = {
+    "numpy": prefixed("numpy", """
+        bartlett bincount blackman convolve corrcoef correlate cov diff ediff1d frompyfunc gcd gradient hamming hanning
+        histogram histogram2d histogram_bin_edges histogramdd interp intersect1d isin kaiser lcm packbits poly polyadd
+        polyder polydiv polyfit polyint polymul polysub polyval roots setdiff1d setxor1d spacing trapezoid trim_zeros ufunc
+        union1d unpackbits unwrap vander
+    """),
+    "numpy.linalg": prefixed("numpy.linalg", """
+        cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv
+        tensorsolve
+    """),
+    "lax": prefixed("lax", """
+        AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers PrecisionLike RaggedDotDimensionNumbers
+        RandomAlgorithm Tolerance after_all all_gather all_to_all approx_max_k approx_min_k associative_scan axis_index
+        axis_size betainc broadcast_like composite cond create_token custom_linear_solve custom_root dce_sink dtype
+        fori_loop igamma igamma_grad_a igammac map mulhi pbroadcast pcast platform_dependent pmax pmean pmin ppermute precv
+        psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all ragged_dot ragged_dot_general random_gamma_grad
+        reduce_window reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot scan shape_as_value stage switch
+        while_loop with_sharding_constraint
+    """),
+    "lax.linalg": prefixed("lax.linalg", """
+        EigImplementation EighImplementation SvdAlgorithm cholesky cholesky_update eig eigh hessenberg householder_product
+        lu lu_pivots_to_permutation ormqr qdwh qr schur svd symmetric_product triangular_solve tridiagonal
+        tridiagonal_solve
+    """),
+    "nn": prefixed("nn", """
+        dot_product_attention get_scaled_dot_general_config scaled_dot_general scaled_matmul
+    """),
+    "nn.initializers": prefixed("nn.initializers", """
+        delta_orthogonal orthogonal
+    """),
+    "random": prefixed("random", """
+        ball beta binomial chisquare dirichlet double_sided_maxwell f gamma generalized_normal geometric loggamma lognormal
+        maxwell multinomial multivariate_normal orthogonal pareto poisson rayleigh t triangular wald weibull_min
+    """),
+    "image": prefixed("image", """
+        ResizeMethod resize scale_and_translate
+    """),
+    "scipy": prefixed("scipy", """
+        cluster integrate interpolate ndimage signal sparse stats
+    """),
+    "scipy.cluster": prefixed("scipy.cluster", """
+        vq
+    """),
+    "scipy.cluster.vq": prefixed("scipy.cluster.vq", """
+        vq
+    """),
+    "scipy.integrate": prefixed("scipy.integrate", """
+        trapezoid
+    """),
+    "scipy.interpolate": prefixed("scipy.interpolate", """
+        RegularGridInterpolator
+    """),
+    "scipy.linalg": prefixed("scipy.linalg", """
+        block_diag cho_factor cho_solve cholesky circulant companion convolution_matrix det dft eigh eigh_tridiagonal expm
+        expm_frechet fiedler fiedler_companion funm hadamard hankel helmert hessenberg hilbert inv invhilbert invpascal
+        leslie lu lu_factor lu_solve pascal polar qr qr_multiply rsf2csf schur solve solve_sylvester solve_triangular sqrtm
+        svd toeplitz
+    """),
+    "scipy.ndimage": prefixed("scipy.ndimage", """
+        map_coordinates
+    """),
+    "scipy.optimize": prefixed("scipy.optimize", """
+        OptimizeResults minimize
+    """),
+    "scipy.signal": prefixed("scipy.signal", """
+        convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch
+    """),
+    "scipy.sparse": prefixed("scipy.sparse", """
+        linalg
+    """),
+    "scipy.sparse.linalg": prefixed("scipy.sparse.linalg", """
+        bicgstab cg gmres
+    """),
+    "scipy.spatial.transform": prefixed("scipy.spatial.transform", """
+        Rotation Slerp
+    """),
+    "scipy.special": prefixed("scipy.special", """
+        bernoulli bessel_jn beta betainc betaln boxcox boxcox1p comb dawsn erfcx exp1 expi expn factorial fresnel gamma
+        gammainc gammaincc gammasgn hyp1f1 hyp2f1 loggamma multigammaln ndtri owens_t poch sici spence sph_harm_y wofz
+    """),
+    "scipy.stats": prefixed("scipy.stats", """
+        bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r
+        laplace logistic mode multinomial multivariate_normal nbinom norm pareto poisson rankdata sem t truncnorm uniform
+        vonmises wrapcauchy
+    """),
+    "scipy.stats.bernoulli": prefixed("scipy.stats.bernoulli", """
+        cdf logpmf pmf ppf
+    """),
+    "scipy.stats.beta": prefixed("scipy.stats.beta", """
+        cdf logcdf logpdf logsf pdf sf
+    """),
+    "scipy.stats.betabinom": prefixed("scipy.stats.betabinom", """
+        logpmf pmf
+    """),
+    "scipy.stats.binom": prefixed("scipy.stats.binom", """
+        logpmf pmf
+    """),
+    "scipy.stats.cauchy": prefixed("scipy.stats.cauchy", """
+        cdf isf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.chi2": prefixed("scipy.stats.chi2", """
+        cdf logcdf logpdf logsf pdf sf
+    """),
+    "scipy.stats.dirichlet": prefixed("scipy.stats.dirichlet", """
+        logpdf pdf
+    """),
+    "scipy.stats.expon": prefixed("scipy.stats.expon", """
+        cdf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.gamma": prefixed("scipy.stats.gamma", """
+        cdf logcdf logpdf logsf pdf sf
+    """),
+    "scipy.stats.gennorm": prefixed("scipy.stats.gennorm", """
+        cdf logpdf pdf
+    """),
+    "scipy.stats.geom": prefixed("scipy.stats.geom", """
+        logpmf pmf
+    """),
+    "scipy.stats.gumbel_l": prefixed("scipy.stats.gumbel_l", """
+        cdf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.gumbel_r": prefixed("scipy.stats.gumbel_r", """
+        cdf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.laplace": prefixed("scipy.stats.laplace", """
+        cdf logpdf pdf
+    """),
+    "scipy.stats.logistic": prefixed("scipy.stats.logistic", """
+        cdf isf logpdf pdf ppf sf
+    """),
+    "scipy.stats.multinomial": prefixed("scipy.stats.multinomial", """
+        logpmf pmf
+    """),
+    "scipy.stats.multivariate_normal": prefixed("scipy.stats.multivariate_normal", """
+        logpdf pdf
+    """),
+    "scipy.stats.nbinom": prefixed("scipy.stats.nbinom", """
+        logpmf pmf
+    """),
+    "scipy.stats.norm": prefixed("scipy.stats.norm", """
+        cdf isf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.pareto": prefixed("scipy.stats.pareto", """
+        cdf logcdf logpdf logsf pdf ppf sf
+    """),
+    "scipy.stats.poisson": prefixed("scipy.stats.poisson", """
+        cdf entropy logpmf pmf
+    """),
+    "scipy.stats.t": prefixed("scipy.stats.t", """
+        logpdf pdf
+    """),
+    "scipy.stats.truncnorm": prefixed("scipy.stats.truncnorm", """
+        cdf logcdf logpdf logsf pdf sf
+    """),
+    "scipy.stats.uniform": prefixed("scipy.stats.uniform", """
+        cdf logpdf pdf ppf
+    """),
+    "scipy.stats.vonmises": prefixed("scipy.stats.vonmises", """
+        logpdf pdf
+    """),
+    "scipy.stats.wrapcauchy": prefixed("scipy.stats.wrapcauchy", """
+        logpdf pdf
+    """),
+}  # end of the names to come
+
+
+def names_of_jax() -> list[str]:
+    """The public names of each namespace, without those of modules that are no namespaces."""
+    found = []
+    for namespace in NAMESPACES:
+        module = importlib.import_module(f"jax.{namespace}")
+        for name in dir(module):
+            if not name.startswith("_") and not is_inner_module(namespace, getattr(module, name)):
+                found.append(f"{namespace}.{name}")
+    return found
+
+
+def is_inner_module(namespace: str, value: object) -> bool:
+    """Whether a value is a module that is none of the namespaces."""
+    return isinstance(value, ModuleType) and value.__name__.removeprefix("jax.") not in NAMESPACES
+
+
+def is_here(path: str) -> bool:
+    """Whether `funcml.<path>` exists, by attributes or as a module."""
+    value: object = funcml
+    for name in path.split("."):
+        if not hasattr(value, name):
+            try:
+                importlib.import_module(f"funcml.{path.rpartition('.')[0]}")
+            except ImportError:
+                return False
+        if not hasattr(value, name):
+            return False
+        value = getattr(value, name)
+    return True
+
+
+def reason(path: str, table=ABSENT) -> str | None:
+    """Why a name is not here, if there is a reason for it."""
+    return next((why for pattern, why in table.items() if fnmatch.fnmatchcase(path, pattern)), None)
+
+
+NAMES = names_of_jax()
+HERE = {path for path in NAMES if is_here(path)}
+
+
+def test_each_name_is_here_or_has_a_reason():
+    coming = set().union(*TO_COME.values())
+    lost = [path for path in NAMES if path not in HERE and not reason(path) and path not in coming and path not in LATER]
+    wanted = [path for path in NAMES if not reason(path)]
+    print(f"\n{100 * len(HERE & set(wanted)) / len(wanted):.1f} % of {len(wanted)} names of JAX {jax.__version__}")
+    assert not lost, "neither here nor absent for a reason: " + " ".join(lost)
+
+
+@pytest.mark.parametrize("pattern", ABSENT)
+def test_no_reason_is_stale(pattern):
+    meant = [path for path in NAMES if fnmatch.fnmatchcase(path, pattern)]
+    assert meant, f"JAX has no name {pattern}"
+    present = [path for path in meant if path in HERE]
+    assert not present or "*" in pattern, f"{present} are here; strike them from the list"
+
+
+def test_names_are_read():
+    assert len(NAMES) > 1000
+    assert {"numpy.sin", "scipy.stats.norm.pdf", "lax.linalg.cholesky", "tree.map"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("path, there", [("numpy.sin", True), ("numpy.linalg.norm", True), ("numpy.no_such_name", False)])
+def test_presence_is_seen(path, there):
+    assert is_here(path) == there
+
+
+def test_a_reason_is_found_by_pattern():
+    assert reason("lax.a_p", {"lax.*_p": "why"}) == "why" and reason("lax.a", {"lax.*_p": "why"}) is None
