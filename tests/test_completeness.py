@@ -64,9 +64,8 @@ TO_COME: dict[str, set[str]] = {
         while_loop with_sharding_constraint
     """),
     "lax.linalg": prefixed("lax.linalg", """
-        EigImplementation EighImplementation SvdAlgorithm cholesky cholesky_update eig eigh hessenberg householder_product
-        lu lu_pivots_to_permutation ormqr qdwh qr schur svd symmetric_product triangular_solve tridiagonal
-        tridiagonal_solve
+        EigImplementation cholesky cholesky_update eig hessenberg householder_product lu lu_pivots_to_permutation ormqr
+        qdwh qr schur symmetric_product triangular_solve tridiagonal tridiagonal_solve
     """),
     "nn": prefixed("nn", """
         dot_product_attention get_scaled_dot_general_config scaled_dot_general scaled_matmul
