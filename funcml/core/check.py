@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from funcml.core.config import config
 from funcml.core.errors import FuncmlError
-from funcml.core.ir import Jaxpr, Literal, Var
+from funcml.core.ir import Jaxpr, Literal, Var, sub_programs
 
 __all__ = ["InvalidJaxprError", "check_jaxpr", "checked"]
 
@@ -26,9 +26,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     bind_all(jaxpr.invars, "the input list")
     for eqn in jaxpr.eqns:
         _check_atoms(eqn.invars, bound, f"`{eqn.primitive.name}`", jaxpr)
-        for value in eqn.params.values():
-            if isinstance(value, Jaxpr):
-                check_jaxpr(value)
+        for program in sub_programs(eqn.params):
+            check_jaxpr(program)
         _check_types(eqn, jaxpr)
         bind_all(eqn.outvars, f"`{eqn.primitive.name}`")
     _check_atoms(jaxpr.outs, bound, "the output list", jaxpr)

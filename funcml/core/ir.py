@@ -22,7 +22,7 @@ from funcml.core.avals import ShapedArray, dtype_text
 from funcml.core.errors import MissingRuleError
 from funcml.core.source import Source, describe
 
-__all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "new_eqn", "show"]
+__all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "new_eqn", "show", "sub_programs"]
 
 
 @final
@@ -150,12 +150,25 @@ class _Names:
         return self.known[atom]
 
 
+def sub_programs(params: dict) -> list[Jaxpr]:
+    """The programs among the parameters of an equation, alone or in a tuple."""
+    found: list[Jaxpr] = []
+    for value in params.values():
+        if isinstance(value, Jaxpr):
+            found.append(value)
+        elif type(value) is tuple:
+            found.extend(x for x in value if isinstance(x, Jaxpr))
+    return found
+
+
 def _show_params(params: dict, indent: str, sources: bool) -> tuple[str, list[str]]:
     """The parameters in brackets, and an indented block for each one that is a program."""
     inline, blocks = [], []
     for name, value in params.items():
         if isinstance(value, Jaxpr):
             blocks.append(f"{indent}  {name}={show(value, indent + '  ', sources)}")
+        elif type(value) is tuple and value and all(isinstance(x, Jaxpr) for x in value):
+            blocks.extend(f"{indent}  {name}[{i}]={show(x, indent + '  ', sources)}" for i, x in enumerate(value))
         elif value is not None:
             shown = _show_param(value)
             inline.append(shown if _is_record(value) else f"{name}={shown}")
@@ -192,8 +205,8 @@ class Primitive:
     A subclass or an instance overrides the rules that make sense; each default raises an error that names
     the missing rule. `multiple_results` tells whether `type_rule` gives one aval or a tuple of them, and
     whether every other rule speaks of one value or of lists. `has_effect` keeps unused equations; `holds_jaxpr`
-    marks those with a program among their parameters. Masks are explained in `transforms.transpose`: `makes_masks`
-    is for select; with `takes_masks` the transpose rule is given `masks=` and returns (cotangents, masks).
+    marks those with a program among their parameters, `length_varies` loops whose length depends on values. Masks are
+    explained in `transforms.transpose`: `makes_masks` is for select; with `takes_masks` the transpose rule is given `masks=` and returns (cotangents, masks).
 
         type_rule         (*avals, **params) -> aval | tuple of avals
         jvp_rule          (primals, tangents, **params) -> (out, out_tangent)      a -> b |-> (a, Ta) -> (b, Tb)
@@ -207,6 +220,7 @@ class Primitive:
     elementwise = False
     has_effect = False
     holds_jaxpr = False
+    length_varies = False
     makes_masks = False
     takes_masks = False
 

@@ -10,6 +10,8 @@ from funcml.lax.convolution import (
     conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations, conv_general_shape_tuple,
     conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding, padtype_to_pads,
 )
+from funcml.lax.conditionals import cond, switch
+from funcml.lax.loops import fori_loop, map, scan, while_loop
 from funcml.lax.elementwise import (
     RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bessel_i0e, bessel_i1e,
     bitcast_convert_type, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj,
@@ -35,6 +37,13 @@ from funcml.primitives.gather_scatter import GatherDimensionNumbers, GatherScatt
 # isort: on
 
 __all__ = [
+    # control flow
+    "cond",
+    "fori_loop",
+    "map",
+    "scan",
+    "switch",
+    "while_loop",
     # element by element
     "RoundingMethod",
     "abs",

@@ -1,0 +1,258 @@
+"""`scan`: a program applied to each slice of its inputs, with a carry from step to step.
+
+    scan[jaxpr, length, reverse, unroll, n_consts, n_carry]  consts, carry, xs  ->  carry, ys
+
+    jaxpr: (consts..., carry..., one slice of each of xs...) -> (carry..., one slice of each of ys...)
+
+`xs` and `ys` have the steps as their leading axis. Which parts of the carry have a tangent, are unknown or are mapped is the
+least fixpoint of what one step makes of them.
+"""
+
+from __future__ import annotations
+
+from funcml.control_flow.programs import grown, inlined, joined_carry, parts, rearranged, recorded
+from funcml.core.check import checked
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.linear import Zero, is_undefined
+from funcml.core.tracing import aval_of, bind, eval_jaxpr
+from funcml.primitives.axes import moveaxis
+from funcml.primitives.batching import spread_at_front
+from funcml.primitives.elementwise import add_any
+from funcml.primitives.tangents import instantiate, tangent_aval, zeros
+from funcml.transforms.jvp import jvp_jaxpr
+from funcml.transforms.partial_eval import EqnSplit, Split, partial_eval
+from funcml.transforms.simplify import dce
+from funcml.transforms.transpose import transpose_jaxpr
+from funcml.transforms.vmap import vmap_jaxpr
+
+__all__ = ["invariant_outs", "scan", "scan_p"]
+
+
+class Scan(Primitive):
+    """See the module."""
+
+    multiple_results = True
+    holds_jaxpr = True
+
+    def type_rule(self, *avals, jaxpr, length, n_consts, n_carry, **params):
+        consts, carry, xs = parts(avals, n_consts, n_carry)
+        for x in xs:
+            if x.ndim == 0 or x.shape[0] != length:
+                raise TypeError(f"scan over {length} steps expects that many slices along the leading axis, got {x}")
+        given = [*consts, *carry, *[_slice_aval(x) for x in xs]]
+        if len(given) != len(jaxpr.invars):
+            raise TypeError(f"scan of a program of {len(jaxpr.invars)} inputs got {len(given)}")
+        for aval, var in zip(given, jaxpr.invars, strict=True):
+            if aval.strong() is not var.aval.strong():
+                raise TypeError(f"scan: the program of one step expects {var.aval}, got {aval}")
+        carry_out, ys = parts(jaxpr.out_avals, n_carry)
+        for i, (before, after) in enumerate(zip(carry, carry_out, strict=True)):
+            if before.strong() is not after.strong():
+                raise TypeError(f"scan: carry {i} enters a step as {before} and leaves it as {after}")
+        return (*joined_carry(carry, carry_out), *[_stacked_aval(y, length) for y in ys])
+
+    def jvp_rule(self, primals, tangents, *, jaxpr, n_consts, n_carry, **params):
+        n_ys = len(jaxpr.outs) - n_carry
+        given = [type(t) is not Zero for t in tangents]
+        move_consts, move_carry, move_xs = parts(given, n_consts, n_carry)
+
+        def step(carry):
+            return jvp_jaxpr(jaxpr, (*move_consts, *carry, *move_xs)).info[:n_carry]
+
+        move_carry = grown(move_carry, step)
+        nonzero = (*move_consts, *move_carry, *move_xs)
+        new, captured, has_tangent = jvp_jaxpr(jaxpr, nonzero, (*move_carry, *[False] * n_ys))
+        t_consts, t_carry, t_xs = parts(tangents, n_consts, n_carry)
+        t_consts, t_xs = [[t for t in ts if type(t) is not Zero] for ts in (t_consts, t_xs)]
+        t_carry = [instantiate(t) for t, moves in zip(t_carry, move_carry, strict=True) if moves]
+
+        given_in = parts(new.invars, len(captured), n_consts, n_carry, len(move_xs), len(t_consts), len(t_carry))
+        held, consts, carry, xs, of_consts, of_carry, of_xs = given_in
+        outs = parts(new.outs, n_carry, n_ys, len(t_carry))
+        new = rearranged(
+            new, [*held, *consts, *of_consts, *carry, *of_carry, *xs, *of_xs], [*outs[0], *outs[2], *outs[1], *outs[3]]
+        )
+        consts, carry, xs = parts(primals, n_consts, n_carry)
+        found = scan(
+            new, [*captured, *consts, *t_consts], [*carry, *t_carry], [*xs, *t_xs], **params
+        )
+        carry_out, t_carry_out, ys, t_ys = parts(found, n_carry, len(t_carry), n_ys)
+        moving = iter([*t_carry_out, *t_ys])
+        avals = [*[v.aval for v in jaxpr.outs[:n_carry]], *[_stacked_aval(v.aval, params["length"]) for v in jaxpr.outs[n_carry:]]]
+        out_tangents = [next(moving) if has else Zero(tangent_aval(a)) for a, has in zip(avals, has_tangent, strict=True)]
+        return [*carry_out, *ys], out_tangents
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, n_consts, n_carry, **params):
+        consts, carry, xs = parts(operands, n_consts, n_carry)
+        const_dims, carry_dims, xs_dims = parts(dims, n_consts, n_carry)
+        xs = [x if d is None else moveaxis(x, d, 1) for x, d in zip(xs, xs_dims, strict=True)]
+        slice_dims = [None if d is None else 0 for d in xs_dims]
+
+        def dims_in(mapped):
+            return (*const_dims, *[0 if m else None for m in mapped], *slice_dims)
+
+        def step(mapped):
+            return [d is not None for d in vmap_jaxpr(jaxpr, axis, dims_in(mapped)).info[:n_carry]]
+
+        mapped = grown([d is not None for d in carry_dims], step)
+        carry = [spread_at_front(axis, x, d) if m else x for x, d, m in zip(carry, carry_dims, mapped, strict=True)]
+        found = vmap_jaxpr(jaxpr, axis, dims_in(mapped)).info
+        out_dims = tuple([0 if m else None for m in (*mapped, *[d is not None for d in found[n_carry:]])])
+        new, captured, _ = vmap_jaxpr(jaxpr, axis, dims_in(mapped), out_dims)
+        outs = scan(intern(new), [*captured, *consts], carry, xs, **params)
+        return outs, [*out_dims[:n_carry], *[None if d is None else 1 for d in out_dims[n_carry:]]]
+
+    def partial_eval_rule(self, unknown_in, eqn):
+        return _split(unknown_in, eqn)
+
+    def transpose_rule(self, cts, *operands, jaxpr, n_consts, n_carry, reverse, **params):
+        """Runs the steps backwards; the carry is the cotangents of the carry and the sums of those of linear consts.
+
+        The program is linear in its whole carry: a part that is known can only be a zero that was made into an array.
+        """
+        consts, carry, xs = parts(operands, n_consts, n_carry)
+        linear = (*map(is_undefined, consts), *[True] * n_carry, *map(is_undefined, xs))
+        ct_carry, ct_ys = parts(cts, n_carry)
+        nonzero = (*[True] * n_carry, *[type(ct) is not Zero for ct in ct_ys])
+        new, captured, _ = transpose_jaxpr(jaxpr, linear, nonzero, None, True)
+        known_consts, known_xs = [[x for x in values if not is_undefined(x)] for values in (consts, xs)]
+        moving_ys = [ct for ct in ct_ys if type(ct) is not Zero]
+        sums = [zeros(tangent_aval(x.aval)) for x in consts if is_undefined(x)]
+        before, n_sums = len(captured) + len(known_consts), len(sums)
+
+        def step(*values):
+            held, sums, carry, ct_ys, xs = parts(values, before, n_sums, n_carry, len(moving_ys))
+            of_consts, of_carry, of_xs = parts(eval_jaxpr(new, [*held, *xs, *carry, *ct_ys]), n_sums, n_carry)
+            return [*[add_any(a, b) for a, b in zip(sums, of_consts, strict=True)], *of_carry, *of_xs]
+
+        held, of_xs, of_carry, of_ys = parts(new.in_avals, before, len(known_xs), n_carry)
+        body, _ = recorded(step, [*held, *[aval_of(x) for x in sums], *of_carry, *of_ys, *of_xs], "transpose")
+        outs = scan(
+            body,
+            [*captured, *known_consts],
+            [*sums, *map(instantiate, ct_carry)],
+            [*moving_ys, *known_xs],
+            reverse=not reverse,
+            **params,
+        )
+        sums, of_carry, of_xs = map(iter, parts(outs, n_sums, n_carry))
+        return [
+            *[next(sums) if is_undefined(x) else None for x in consts],
+            *[ct if is_undefined(x) else None for x, ct in zip(carry, of_carry, strict=True)],
+            *[next(of_xs) if is_undefined(x) else None for x in xs],
+        ]
+
+
+scan_p = Scan("scan")
+
+
+def scan(jaxpr: Jaxpr, consts, carry, xs, *, length: int, reverse: bool = False, unroll: int = 1) -> list:
+    """Runs an interned program over the leading axis of `xs`: final carry and stacked outputs."""
+    params = {
+        "jaxpr": jaxpr,
+        "length": length,
+        "reverse": reverse,
+        "unroll": unroll,
+        "n_consts": len(consts),
+        "n_carry": len(carry),
+    }
+    return bind(scan_p, [*consts, *carry, *xs], params)
+
+
+def _slice_aval(aval):
+    return aval.update(shape=aval.shape[1:])
+
+
+def _stacked_aval(aval, length: int):
+    return aval.update(shape=(length, *aval.shape))
+
+
+# ---- the known and the unknown half -------------------------------------------------------------------------------
+
+
+def _split(unknown_in, eqn: Eqn) -> EqnSplit:
+    """A scan of the known half of a step, and a scan of the unknown half.
+
+    A residual that is the same in every step, because only consts lead to it, is computed once, outside; one that is a slice
+    of known `xs` is taken from there; the others are stacked by the known scan.
+    """
+    params = eqn.params
+    jaxpr, n_consts, n_carry = params["jaxpr"], params["n_consts"], params["n_carry"]
+    u_consts, u_carry, u_xs = parts(unknown_in, n_consts, n_carry)
+    n_ys = len(jaxpr.outs) - n_carry
+
+    def split_for(carry) -> Split:
+        return partial_eval(jaxpr, (*u_consts, *carry, *u_xs), (*carry, *[False] * n_ys))
+
+    u_carry = grown(u_carry, lambda carry: split_for(carry).out_unknown[:n_carry])
+    split = split_for(u_carry)
+    if all(split.out_unknown):
+        return EqnSplit([], [eqn], [True] * len(eqn.outvars))
+    unknown = [*u_consts, *u_carry, *u_xs]
+    known_atoms = [a for a, u in zip(eqn.invars, unknown, strict=True) if not u]
+    known_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if not u]
+    k_consts, k_carry = u_consts.count(False), u_carry.count(False)
+    residuals = _sorted_residuals(split, k_consts, k_carry, len(known_outs))
+
+    once, fixed = invariant_outs(split.known, k_consts, residuals.invariant, known_atoms[:k_consts])
+    sliced = [known_atoms[split.known.invars.index(v)] for v in residuals.slices]
+    stacked = [Var(_stacked_aval(v.aval, params["length"])) for v in residuals.stacked]
+
+    known_body = intern(checked(dce(Jaxpr(
+        split.known.invars, split.known.eqns, [*split.known.outs[: len(known_outs)], *residuals.stacked]
+    ))))
+    known_params = {**params, "jaxpr": known_body, "n_consts": k_consts, "n_carry": k_carry}
+    known_eqn = Eqn(scan_p, tuple(known_atoms), tuple([*known_outs, *stacked]), known_params, eqn.source)
+
+    inner = dict(zip(split.known.outs[len(known_outs) :], split.unknown.invars, strict=False))
+    unknown_inputs = parts(split.unknown.invars[split.residuals :], u_consts.count(True), u_carry.count(True))
+    consts_in, carry_in, xs_in = unknown_inputs
+    body = rearranged(split.unknown, [
+        *[inner[v] for v in residuals.invariant], *consts_in, *carry_in,
+        *[inner[v] for v in (*residuals.slices, *residuals.stacked)], *xs_in,
+    ])
+    unknown_atoms = [a for a, u in zip(eqn.invars, unknown, strict=True) if u]
+    consts, carry, xs = parts(unknown_atoms, len(consts_in), len(carry_in))
+    unknown_params = {**params, "jaxpr": body, "n_consts": len(fixed) + len(consts), "n_carry": len(carry)}
+    unknown_eqn = Eqn(
+        scan_p,
+        tuple([*fixed, *consts, *carry, *sliced, *stacked, *xs]),
+        tuple([v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u]),
+        unknown_params,
+        eqn.source,
+    )
+    return EqnSplit([*once, known_eqn], [unknown_eqn], list(split.out_unknown))
+
+
+class _Residuals:
+    """The residuals of one step, by what has to be kept of them."""
+
+    def __init__(self):
+        self.invariant: list[Var] = []
+        self.slices: list[Var] = []
+        self.stacked: list[Var] = []
+
+
+def _sorted_residuals(split: Split, n_consts: int, n_carry: int, n_outs: int) -> _Residuals:
+    known = split.known
+    fixed = set(known.invars[:n_consts])
+    for eqn in known.eqns:
+        if not eqn.primitive.has_effect and all(type(a) is not Var or a in fixed for a in eqn.invars):
+            fixed.update(eqn.outvars)
+    slices = set(known.invars[n_consts + n_carry :])
+    found = _Residuals()
+    for v in known.outs[n_outs:]:
+        kind = found.invariant if v in fixed else found.slices if v in slices else found.stacked
+        kind.append(v)
+    return found
+
+
+def invariant_outs(jaxpr: Jaxpr, n_consts: int, wanted: list[Var], atoms: list) -> tuple[list[Eqn], list]:
+    """The equations that lead from the first inputs of `jaxpr` to the variables `wanted`, on other atoms; and those."""
+    consts = jaxpr.invars[:n_consts]
+    needed, kept = set(wanted), []
+    for eqn in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(eqn.outvars):
+            kept.append(eqn)
+            needed.update(eqn.invars)
+    return inlined(Jaxpr(consts, kept[::-1], wanted), atoms)

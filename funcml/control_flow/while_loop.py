@@ -1,0 +1,175 @@
+"""`while`: a program applied to its own result as long as another one says so.
+
+    while[cond_jaxpr, body_jaxpr, n_cond, n_body]  cond consts, body consts, carry  ->  carry
+
+    cond_jaxpr: (cond consts..., carry...) -> bool[]        body_jaxpr: (body consts..., carry...) -> (carry...)
+
+Linearisation leaves a `while` that counts its steps, and a `repeat` of as many steps, which can be transposed. Under `vmap` with
+a predicate for each example the loop goes on while any of them does; the carry of those that are done stays, and where the
+body contains a loop itself it is given a live example in their place.
+"""
+
+from __future__ import annotations
+
+from funcml import dtypes
+from funcml.control_flow.lanes import has_loop, live_examples, select_examples
+from funcml.control_flow.programs import grown, joined_carry, parts, rearranged, recorded
+from funcml.control_flow.repeat import repeat_p
+from funcml.core.avals import shaped
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
+from funcml.core.linear import Zero
+from funcml.core.tracing import bind, eval_jaxpr
+from funcml.primitives.axes import reduce_or
+from funcml.primitives.batching import spread_at_front
+from funcml.primitives.elementwise import add
+from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.transforms.jvp import jvp_jaxpr
+from funcml.transforms.partial_eval import EqnSplit, partial_eval
+from funcml.transforms.simplify import dce
+from funcml.transforms.vmap import vmap_jaxpr
+
+__all__ = ["while_loop", "while_p"]
+
+_COUNT = shaped((), dtypes.int32)
+
+
+class While(Primitive):
+    """See the module."""
+
+    multiple_results = True
+    holds_jaxpr = True
+    length_varies = True
+
+    def type_rule(self, *avals, cond_jaxpr, body_jaxpr, n_cond, n_body):
+        cond_consts, body_consts, carry = parts(avals, n_cond, n_body)
+        for what, jaxpr, given in (("cond", cond_jaxpr, [*cond_consts, *carry]), ("body", body_jaxpr, [*body_consts, *carry])):
+            expected = jaxpr.in_avals
+            if [a.strong() for a in expected] != [a.strong() for a in given]:
+                raise TypeError(f"while: the program of the {what} takes {expected}, got {given}")
+        if [a.strong() for a in cond_jaxpr.out_avals] != [shaped((), dtypes.bool_)]:
+            raise TypeError(f"while: the condition must give one bool[], not {cond_jaxpr.out_avals}")
+        for i, (before, after) in enumerate(zip(carry, body_jaxpr.out_avals, strict=True)):
+            if before.strong() is not after.strong():
+                raise TypeError(f"while: carry {i} enters the body as {before} and leaves it as {after}")
+        return joined_carry(carry, body_jaxpr.out_avals)
+
+    def jvp_rule(self, primals, tangents, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+        _, t_consts, t_carry = parts(tangents, n_cond, n_body)
+        move_consts, move_carry = [[type(t) is not Zero for t in ts] for ts in (t_consts, t_carry)]
+        move_carry = grown(move_carry, lambda carry: jvp_jaxpr(body_jaxpr, (*move_consts, *carry)).info)
+        new, captured, _ = jvp_jaxpr(body_jaxpr, (*move_consts, *move_carry), tuple(move_carry))
+        t_consts = [t for t in t_consts if type(t) is not Zero]
+        t_carry = [instantiate(t) for t, moves in zip(t_carry, move_carry, strict=True) if moves]
+        n_carry = len(move_carry)
+        held, consts, carry, of_consts, of_carry = parts(new.invars, len(captured), n_body, n_carry, len(t_consts))
+        body = rearranged(new, [*held, *consts, *of_consts, *carry, *of_carry])
+        test = rearranged(cond_jaxpr, [*cond_jaxpr.invars, *[Var(v.aval) for v in of_carry]])
+        cond_consts, body_consts, init = parts(primals, n_cond, n_body)
+        outs = while_loop(test, body, cond_consts, [*captured, *body_consts, *t_consts], [*init, *t_carry])
+        moving = iter(outs[n_carry:])
+        avals = body_jaxpr.out_avals
+        return outs[:n_carry], [next(moving) if m else Zero(tangent_aval(a)) for m, a in zip(move_carry, avals, strict=True)]
+
+    def batch_rule(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+        cond_consts, body_consts, init = parts(operands, n_cond, n_body)
+        cond_dims, body_dims, carry_dims = parts(dims, n_cond, n_body)
+
+        def at(mapped):
+            return [0 if m else None for m in mapped]
+
+        def step(mapped):
+            return [d is not None for d in vmap_jaxpr(body_jaxpr, axis, (*body_dims, *at(mapped))).info]
+
+        mapped = grown([d is not None for d in carry_dims], step)
+        (test_dim,) = vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *at(mapped))).info
+        if test_dim is not None:
+            mapped = [True] * len(mapped)
+        init = [spread_at_front(axis, x, d) if m else x for x, d, m in zip(init, carry_dims, mapped, strict=True)]
+        test, test_captured, _ = vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *at(mapped)), (None if test_dim is None else 0,))
+        body, captured, _ = vmap_jaxpr(body_jaxpr, axis, (*body_dims, *at(mapped)), tuple(at(mapped)))
+        cond_consts, body_consts = [*test_captured, *cond_consts], [*captured, *body_consts]
+        if test_dim is None:
+            return while_loop(intern(test), intern(body), cond_consts, body_consts, init), at(mapped)
+        return _while_any(axis, test, body, cond_consts, body_consts, init, has_loop(body_jaxpr)), at(mapped)
+
+    def partial_eval_rule(self, unknown_in, eqn):
+        return _split(unknown_in, eqn)
+
+    def transpose_rule(self, cts, *operands, **params):
+        raise NotImplementedError(
+            "transposition of a `while` whose condition depends on what it is linear in; only a loop whose number of steps "
+            "does not depend on the linear inputs is linear"
+        )
+
+
+while_p = While("while")
+
+
+def while_loop(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts, body_consts, init) -> list:
+    """The carry after the last step; the programs are interned."""
+    params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "n_cond": len(cond_consts), "n_body": len(body_consts)}
+    return bind(while_p, [*cond_consts, *body_consts, *init], params)
+
+
+def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool) -> list:
+    """A loop over a batch with a predicate for each example, which stands in front of the carry."""
+    n_cond, n_body = len(cond_consts), len(body_consts)
+
+    def step(*values):
+        of_test, of_body, (going, *carry) = parts(values, n_cond, n_body)
+        given = live_examples(axis, going, carry) if nested else carry
+        moved = eval_jaxpr(body, [*of_body, *given])
+        carry = [select_examples(going, new, old) for new, old in zip(moved, carry, strict=True)]
+        return [*eval_jaxpr(test, [*of_test, *carry]), *carry]
+
+    going = eval_jaxpr(test, [*cond_consts, *init])
+    consts, carry_avals = [*test.in_avals[:n_cond], *body.in_avals[:n_body]], body.in_avals[n_body:]
+    flags = test.out_avals[0]
+    new_body, _ = recorded(step, [*consts, flags, *carry_avals], "while of a batch")
+    new_test, _ = recorded(lambda going, *carry: [reduce_or(going, (0,))], [flags, *carry_avals], "while of a batch")
+    return while_loop(new_test, new_body, [], [*cond_consts, *body_consts], [*going, *init])[1:]
+
+
+def _split(unknown_in, eqn: Eqn) -> EqnSplit:
+    """A `while` of the known carry that counts its steps, and a `repeat` of the whole carry."""
+    cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    n_cond, n_body = eqn.params["n_cond"], eqn.params["n_body"]
+    u_test, u_consts, u_carry = parts(unknown_in, n_cond, n_body)
+
+    def split_for(carry):
+        return partial_eval(body_jaxpr, (*u_consts, *carry), tuple(carry))
+
+    u_carry = grown(u_carry, lambda carry: split_for(carry).out_unknown)
+    test_split = partial_eval(cond_jaxpr, (*u_test, *u_carry))
+    if test_split.out_unknown[0] or all(u_carry):
+        return EqnSplit([], [eqn], [True] * len(eqn.outvars))
+    known = split_for(u_carry).known
+    n_known = u_carry.count(False)
+    step = dce(Jaxpr(known.invars, known.eqns, known.outs[:n_known]))
+    test_atoms, const_atoms, init = parts(eqn.invars, n_cond, n_body)
+    k_consts, k_init = [
+        [a for a, u in zip(atoms, unknown, strict=True) if not u]
+        for atoms, unknown in ((const_atoms, u_consts), (init, u_carry))
+    ]
+    n_consts = len(k_consts)
+
+    def counted(*values):
+        consts, (count, *carry) = parts(values, n_consts)
+        return [add(count, 1), *eval_jaxpr(step, [*consts, *carry])]
+
+    body, _ = recorded(counted, [*step.in_avals[:n_consts], _COUNT, *step.in_avals[n_consts:]], "counted loop")
+    test = test_split.known
+    test = rearranged(test, [*test.invars[:n_cond], Var(_COUNT), *test.invars[n_cond:]], test.outs[:1])
+    count = Var(_COUNT)
+    known_outs = [v for v, u in zip(eqn.outvars, u_carry, strict=True) if not u]
+    zero = Literal(dtypes.int32.type(0), _COUNT)
+    counting = Eqn(
+        while_p,
+        (*test_atoms, *k_consts, zero, *k_init),
+        (count, *known_outs),
+        {"cond_jaxpr": test, "body_jaxpr": body, "n_cond": n_cond, "n_body": n_consts},
+        eqn.source,
+    )
+    outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
+    again = Eqn(repeat_p, (count, *const_atoms, *init), outs, {"jaxpr": body_jaxpr, "n_consts": n_body}, eqn.source)
+    return EqnSplit([counting], [again], u_carry)

@@ -1,0 +1,271 @@
+"""Loops: `while_loop`, `fori_loop`, `scan`, `map`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from funcml import dtypes, tree
+from funcml.control_flow.programs import parts, recorded
+from funcml.control_flow.repeat import repeat
+from funcml.control_flow.scan import scan as bind_scan
+from funcml.control_flow.while_loop import while_loop as bind_while
+from funcml.core.config import config
+from funcml.core.errors import user_facing
+from funcml.core.tracing import Tracer, aval_of, current_frame, eval_jaxpr
+from funcml.lax.bodies import array_leaf, check_carry, flatten_arrays, record, settle_carry
+from funcml.lax.shaping import concatenate, index_in_dim, reshape, slice_in_dim, stack
+from funcml.primitives import elementwise as ew
+from funcml.vectorise import vmap
+
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
+
+
+@user_facing
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
+    """`val = init_val; while cond_fun(val): val = body_fun(val)`; the last `val`.
+
+    cond_fun: val -> bool[]. body_fun gives back the structure and types that it takes; weakly typed parts of `init_val` take
+    the dtype that it gives them. Reverse mode works: the number of steps is counted, and a fixed number of carries is kept
+    (see `funcml.control_flow.repeat`).
+
+    >>> import funcml
+    >>> from funcml import lax
+    >>> f = lambda x: lax.while_loop(lambda v: v < 100.0, lambda v: v * v, x)
+    >>> float(f(3.0)), float(funcml.grad(f)(3.0))
+    (6561.0, 17496.0)
+    """
+    who = "lax.while_loop"
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError(f"{who} expects two functions, got {cond_fun!r} and {body_fun!r}")
+    if config.disable_jit and current_frame() is None:
+        while cond_fun(init_val):
+            init_val = body_fun(init_val)
+        return init_val
+    init, treedef = flatten_arrays(who, "init_val", init_val)
+    argument = tree.treedef_tuple((treedef,))
+
+    def make(avals):
+        body = record(who, body_fun, argument, avals)
+        return body, body.out_avals, body.out_treedef
+
+    body, init, out_treedef = settle_carry(init, make)
+    avals = [aval_of(x) for x in init]
+    check_carry(who, body.name, "val", treedef, avals, out_treedef, body.out_avals)
+    test = record(who, cond_fun, argument, avals)
+    if [a.strong() for a in test.out_avals] != [_BOOL] or not tree.treedef_is_leaf(test.out_treedef):
+        found = tree.unflatten(test.out_treedef, test.out_avals)
+        raise TypeError(f"{who}: {test.name} must return one bool[], got {found}; compare, or reduce with `jnp.any` or `jnp.all`")
+    outs = bind_while(test.jaxpr, body.jaxpr, test.captured, body.captured, init)
+    return tree.unflatten(treedef, outs)
+
+
+_BOOL = aval_of(np.bool_(True))
+
+
+@user_facing
+def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
+    """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`; the last `val`.
+
+    lower, upper: integer scalars of one dtype. With bounds that are known this is a `scan`; with traced ones a loop whose
+    reverse mode keeps a fixed number of carries. `unroll` puts several steps into one turn (known bounds only).
+
+    >>> from funcml import lax
+    >>> float(lax.fori_loop(0, 5, lambda i, x: x + i, 0.0))
+    10.0
+    """
+    who = "lax.fori_loop"
+    if not callable(body_fun):
+        raise TypeError(f"{who} expects a function, got {body_fun!r} of type {type(body_fun).__name__}")
+    lower, upper = _bounds(who, lower, upper)
+    if config.disable_jit and current_frame() is None:
+        for i in range(int(lower), int(upper)):
+            init_val = body_fun(i, init_val)
+        return init_val
+    known = _known_int(lower), _known_int(upper)
+    if None in known and unroll is not None:
+        raise ValueError(
+            f"{who}: unroll= needs bounds that are known when the function is recorded; leave it out for traced ones"
+        )
+    init, treedef = flatten_arrays(who, "init_val", init_val)
+    counter = aval_of(lower).strong()
+    arguments = tree.treedef_tuple((tree.structure(0), treedef))
+
+    def make(avals):
+        body = record(who, body_fun, arguments, [counter, *avals])
+        return body, body.out_avals, body.out_treedef
+
+    body, init, out_treedef = settle_carry(init, make)
+    check_carry(who, body.name, "val", treedef, [aval_of(x) for x in init], out_treedef, body.out_avals)
+    n = len(body.captured)
+
+    def step(*values):
+        consts, (i, *val) = parts(values, n)
+        return [ew.add(i, counter.dtype.type(1)), *eval_jaxpr(body.jaxpr, [*consts, i, *val])]
+
+    program, _ = recorded(step, body.jaxpr.in_avals, f"{who} of {body.name}")
+    carry = [ew.convert(lower, counter.dtype), *init]
+    if None in known:
+        count = ew.convert(ew.sub(upper, lower), dtypes.int32)
+        outs = repeat(count, program, body.captured, carry)
+    else:
+        length = max(known[1] - known[0], 0)
+        outs = bind_scan(program, body.captured, carry, [], length=length, unroll=_unroll(who, unroll, length))
+    return tree.unflatten(treedef, outs[1:])
+
+
+def _bounds(who: str, lower, upper) -> tuple:
+    """Both bounds with one dtype."""
+    bounds = [array_leaf(who, x, name) for name, x in (("lower", lower), ("upper", upper))]
+    avals = [aval_of(x) for x in bounds]
+    for name, aval in zip(("lower", "upper"), avals, strict=True):
+        if aval.shape != () or not dtypes.is_integer(aval.dtype):
+            raise TypeError(f"{who} expects integer scalars as bounds; {name} is {aval}")
+    if avals[0].dtype == avals[1].dtype:
+        return tuple(bounds)
+    if avals[0].weak_type == avals[1].weak_type:
+        raise TypeError(f"{who} expects bounds of one dtype, got {avals[0]} and {avals[1]}; convert one of them")
+    dtype = avals[avals[0].weak_type].dtype
+    return tuple([ew.convert(x, dtype) for x in bounds])
+
+
+def _known_int(x) -> int | None:
+    """The value of an integer that does not depend on what is traced."""
+    if isinstance(x, Tracer):
+        return None
+    return int(np.asarray(x))
+
+
+def _unroll(who: str, unroll, length: int) -> int:
+    """The number of steps in one turn."""
+    if unroll is None or unroll is False:
+        return 1
+    if unroll is True:
+        return max(length, 1)
+    unroll = operator.index(unroll)
+    if unroll < 1:
+        raise ValueError(f"{who}: unroll must be a bool or a positive int, got {unroll}")
+    return unroll
+
+
+@user_facing
+def scan(
+    f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+    _split_transpose: bool = False,
+):
+    """A function of a carry and one slice, applied along the leading axis of `xs`.
+
+        f: (carry, x) -> (carry, y)          scan(f, init, xs) -> (last carry, ys stacked on a leading axis)
+
+    `init` and `xs` are trees of arrays; `length` is needed where `xs` has none. The carry keeps its structure and types; a
+    weakly typed initial value takes the dtype that `f` gives it. `reverse` begins at the last slice; `unroll` puts several steps
+    into one turn of the compiled loop. Reverse mode stores what the steps need, except what is the same in each.
+
+    >>> import funcml.numpy as jnp
+    >>> from funcml import lax
+    >>> total, sums = lax.scan(lambda c, x: (c + x, c + x), 0, jnp.arange(4))
+    >>> int(total), sums.tolist()
+    (6, [0, 1, 3, 6])
+    """
+    who = "lax.scan"
+    if not callable(f):
+        raise TypeError(f"{who} expects a function, got {f!r} of type {type(f).__name__}")
+    values, xs_treedef = flatten_arrays(who, "xs", xs)
+    length = _length(who, xs, values, length)
+    unroll = _unroll(who, unroll, length)
+    if config.disable_jit and current_frame() is None:
+        return _python_scan(who, f, init, values, xs_treedef, length, reverse)
+    init, treedef = flatten_arrays(who, "init", init)
+    arguments = tree.treedef_tuple((treedef, xs_treedef))
+    slices = [_slice_aval(x) for x in values]
+
+    def make(avals):
+        body = record(who, f, arguments, [*avals, *slices])
+        carry_treedef, _ = _pair(who, body)
+        n = carry_treedef.num_leaves
+        return body, body.out_avals[:n], carry_treedef
+
+    body, init, carry_treedef = settle_carry(init, make)
+    n = carry_treedef.num_leaves
+    check_carry(who, body.name, "carry", treedef, [aval_of(x) for x in init], carry_treedef, body.out_avals[:n])
+    outs = bind_scan(body.jaxpr, body.captured, init, values, length=length, reverse=bool(reverse), unroll=unroll)
+    _, ys_treedef = _pair(who, body)
+    return tree.unflatten(treedef, outs[:n]), tree.unflatten(ys_treedef, outs[n:])
+
+
+def _slice_aval(x):
+    aval = aval_of(x)
+    return aval.update(shape=aval.shape[1:])
+
+
+def _pair(who: str, body) -> list:
+    """The structures of the carry and of the slice that a step returns."""
+    children = tree.treedef_children(body.out_treedef)
+    if len(children) != 2 or tree.treedef_is_leaf(body.out_treedef) or body.out_treedef.node_data()[0] not in (tuple, list):
+        found = tree.unflatten(body.out_treedef, body.out_avals)
+        raise TypeError(f"{who}: {body.name} must return a pair (carry, y), got {found}; for no y return (carry, None)")
+    return children
+
+
+def _length(who: str, xs, values: list, length: int | None) -> int:
+    """How many steps there are: the common leading length of `xs`, or `length`."""
+    sizes: dict[int, str] = {}
+    for path, x in tree.leaves_with_path(xs):
+        shape = np.shape(x)
+        where = f"xs{tree.keystr(path)}"
+        if not shape:
+            raise ValueError(f"{who}: {where} is a scalar; each leaf of xs needs a leading axis to go along")
+        sizes.setdefault(shape[0], where)
+    if length is not None:
+        try:
+            length = operator.index(length)
+        except TypeError:
+            raise TypeError(f"{who}: length must be an int that is known when the function is recorded, got {length!r}") from None
+    if not sizes and length is None:
+        raise ValueError(f"{who}: give xs or length=, so that the number of steps is known")
+    if len(sizes) > 1 or (length is not None and sizes and length not in sizes):
+        found = ", ".join(f"{where} has {n}" for n, where in sizes.items())
+        asked = "" if length is None else f", and length={length} was given"
+        raise ValueError(f"{who}: the leading axes of xs must have one length: {found}{asked}")
+    return next(iter(sizes)) if length is None else length
+
+
+def _python_scan(who: str, f, carry, values, xs_treedef, length: int, reverse: bool):
+    """The steps one by one, under `disable_jit`."""
+    if length == 0:
+        raise ValueError(f"{who}: with disable_jit() a scan of length 0 has no outputs to take the types of ys from")
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        slices = tree.unflatten(xs_treedef, [index_in_dim(x, i, keepdims=False) for x in values])
+        carry, y = f(carry, slices)
+        ys.append(y)
+    return carry, tree.map(lambda *leaves: stack(leaves), *(reversed(ys) if reverse else ys))
+
+
+@user_facing
+def map(f: Callable, xs, *, batch_size: int | None = None):
+    """`f` of each slice of `xs` along the leading axis, one after the other: what `vmap` does, in the memory of one slice.
+
+    With `batch_size`, that many slices at a time are computed by `vmap`.
+
+    >>> import funcml.numpy as jnp
+    >>> from funcml import lax
+    >>> lax.map(lambda x: x * x, jnp.arange(3.0)).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    if batch_size is None:
+        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+    values, treedef = flatten_arrays("lax.map", "xs", xs)
+    length, size = _length("lax.map", xs, values, None), operator.index(batch_size)
+    if size < 1:
+        raise ValueError(f"lax.map: batch_size must be positive, got {size}")
+    whole = length - length % size
+    batches = [reshape(slice_in_dim(x, 0, whole), (whole // size, size, *aval_of(x).shape[1:])) for x in values]
+    done = scan(lambda _, x: (None, vmap(f)(x)), None, tree.unflatten(treedef, batches), length=whole // size)[1]
+    done = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), done)
+    if whole == length:
+        return done
+    rest = vmap(f)(tree.unflatten(treedef, [slice_in_dim(x, whole, length) for x in values]))
+    return tree.map(lambda a, b: concatenate([a, b], 0), done, rest)
