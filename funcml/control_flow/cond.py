@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcml import dtypes
-from funcml.control_flow.programs import recorded, uniform
 from funcml.control_flow.lanes import has_loop, live_examples, select_examples
+from funcml.control_flow.programs import recorded, uniform
 from funcml.core.avals import shaped
 from funcml.core.check import checked
 from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern

@@ -38,8 +38,8 @@ from funcml.transforms.vmap import vmap_jaxpr
 
 __all__ = ["LEVELS", "SLOTS", "repeat", "repeat_p"]
 
-SLOTS = 64
-LEVELS = 2
+SLOTS = 32
+LEVELS = 3
 _COUNT = shaped((), dtypes.int32)
 
 

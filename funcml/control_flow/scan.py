@@ -73,12 +73,10 @@ class Scan(Primitive):
             new, [*held, *consts, *of_consts, *carry, *of_carry, *xs, *of_xs], [*outs[0], *outs[2], *outs[1], *outs[3]]
         )
         consts, carry, xs = parts(primals, n_consts, n_carry)
-        found = scan(
-            new, [*captured, *consts, *t_consts], [*carry, *t_carry], [*xs, *t_xs], **params
-        )
+        found = scan(new, [*captured, *consts, *t_consts], [*carry, *t_carry], [*xs, *t_xs], **params)
         carry_out, t_carry_out, ys, t_ys = parts(found, n_carry, len(t_carry), n_ys)
         moving = iter([*t_carry_out, *t_ys])
-        avals = [*[v.aval for v in jaxpr.outs[:n_carry]], *[_stacked_aval(v.aval, params["length"]) for v in jaxpr.outs[n_carry:]]]
+        avals = [aval_of(x) for x in (*carry_out, *ys)]
         out_tangents = [next(moving) if has else Zero(tangent_aval(a)) for a, has in zip(avals, has_tangent, strict=True)]
         return [*carry_out, *ys], out_tangents
 
@@ -242,6 +240,7 @@ def _sorted_residuals(split: Split, n_consts: int, n_carry: int, n_outs: int) ->
     slices = set(known.invars[n_consts + n_carry :])
     found = _Residuals()
     for v in known.outs[n_outs:]:
+        assert type(v) is Var
         kind = found.invariant if v in fixed else found.slices if v in slices else found.stacked
         kind.append(v)
     return found

@@ -22,7 +22,20 @@ from funcml.core.avals import ShapedArray, dtype_text
 from funcml.core.errors import MissingRuleError
 from funcml.core.source import Source, describe
 
-__all__ = ["Eqn", "Jaxpr", "Literal", "MappedAxis", "Primitive", "Var", "clear_interned", "intern", "memoised", "new_eqn", "show", "sub_programs"]
+__all__ = [
+    "Eqn",
+    "Jaxpr",
+    "Literal",
+    "MappedAxis",
+    "Primitive",
+    "Var",
+    "clear_interned",
+    "intern",
+    "memoised",
+    "new_eqn",
+    "show",
+    "sub_programs",
+]
 
 
 @final
@@ -206,7 +219,8 @@ class Primitive:
     the missing rule. `multiple_results` tells whether `type_rule` gives one aval or a tuple of them, and
     whether every other rule speaks of one value or of lists. `has_effect` keeps unused equations; `holds_jaxpr`
     marks those with a program among their parameters, `length_varies` loops whose length depends on values. Masks are
-    explained in `transforms.transpose`: `makes_masks` is for select; with `takes_masks` the transpose rule is given `masks=` and returns (cotangents, masks).
+    explained in `transforms.transpose`: `makes_masks` is for select; with `takes_masks` the transpose rule is given
+    `masks=` and returns (cotangents, masks).
 
         type_rule         (*avals, **params) -> aval | tuple of avals
         jvp_rule          (primals, tangents, **params) -> (out, out_tangent)      a -> b |-> (a, Ta) -> (b, Tb)

@@ -139,7 +139,7 @@ def agree(who: str, bodies: Sequence[Body]) -> list[Body]:
         if wanted[i] is None:
             types = ", ".join(f"{b.out_avals[i]} from {b.name}" for b in bodies)
             raise TypeError(f"{who}: all branches must return the same types, but the result{tree.keystr(path)} is {types}")
-    return [_converted(b, wanted) for b in bodies]
+    return [_converted(b, [w for w in wanted if w is not None]) for b in bodies]
 
 
 def _common(avals: Sequence[ShapedArray]) -> ShapedArray | None:

@@ -84,8 +84,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
         for i in range(int(lower), int(upper)):
             init_val = body_fun(i, init_val)
         return init_val
-    known = _known_int(lower), _known_int(upper)
-    if None in known and unroll is not None:
+    length = _known_length(lower, upper)
+    if length is None and unroll is not None:
         raise ValueError(
             f"{who}: unroll= needs bounds that are known when the function is recorded; leave it out for traced ones"
         )
@@ -107,11 +107,10 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
 
     program, _ = recorded(step, body.jaxpr.in_avals, f"{who} of {body.name}")
     carry = [ew.convert(lower, counter.dtype), *init]
-    if None in known:
+    if length is None:
         count = ew.convert(ew.sub(upper, lower), dtypes.int32)
         outs = repeat(count, program, body.captured, carry)
     else:
-        length = max(known[1] - known[0], 0)
         outs = bind_scan(program, body.captured, carry, [], length=length, unroll=_unroll(who, unroll, length))
     return tree.unflatten(treedef, outs[1:])
 
@@ -125,17 +124,18 @@ def _bounds(who: str, lower, upper) -> tuple:
             raise TypeError(f"{who} expects integer scalars as bounds; {name} is {aval}")
     if avals[0].dtype == avals[1].dtype:
         return tuple(bounds)
-    if avals[0].weak_type == avals[1].weak_type:
+    strong = {a.dtype for a in avals if not a.weak_type}
+    if len(strong) > 1:
         raise TypeError(f"{who} expects bounds of one dtype, got {avals[0]} and {avals[1]}; convert one of them")
-    dtype = avals[avals[0].weak_type].dtype
+    dtype = strong.pop() if strong else max((a.dtype for a in avals), key=dtypes.bit_width)
     return tuple([ew.convert(x, dtype) for x in bounds])
 
 
-def _known_int(x) -> int | None:
-    """The value of an integer that does not depend on what is traced."""
-    if isinstance(x, Tracer):
+def _known_length(lower, upper) -> int | None:
+    """The number of steps between bounds that do not depend on what is traced."""
+    if isinstance(lower, Tracer) or isinstance(upper, Tracer):
         return None
-    return int(np.asarray(x))
+    return max(int(np.asarray(upper)) - int(np.asarray(lower)), 0)
 
 
 def _unroll(who: str, unroll, length: int) -> int:
