@@ -51,13 +51,17 @@ def matrix_call(
     attributes: dict[str, str] | None = None,
     reuses: dict[int, int] | None = None,
     by_columns: bool = True,
+    batch: int | None = None,
 ) -> list[str]:
     """Appends the call of `target`; gives the names of its results.
 
     Operands and results of the highest rank among the operands are matrices, stored by columns. `reuses` says which operand's
-    memory becomes which result. `attributes` has the text of each attribute.
+    memory becomes which result. `attributes` has the text of each attribute. `batch` is the number of batch axes, along which
+    the call may be divided among devices: by default all but two of an operand's.
     """
-    rank = max(a.ndim for a in ins) if by_columns else -1
+    highest = max(a.ndim for a in ins)
+    rank = highest if by_columns else -1
+    batch = highest - 2 if batch is None else batch
     shown = ", ".join(f"{name} = {text}" for name, text in (attributes or {}).items())
     aliases = ", ".join(
         f"#stablehlo.output_operand_alias<output_tuple_indices = [{'' if len(outs) == 1 else out}], operand_index = {operand}, "
@@ -70,7 +74,7 @@ def matrix_call(
         f"stablehlo.custom_call @{target}({', '.join(operands)}) {{api_version = 4 : i32, backend_config = {{{shown}}}, "
         f"operand_layouts = [{', '.join(_layout(a, rank) for a in ins)}], "
         f"result_layouts = [{', '.join(_layout(a, rank) for a in outs)}]"
-        f"{f', output_operand_aliases = [{aliases}]' if aliases else ''}}} : {types}",
+        f"{f', output_operand_aliases = [{aliases}]' if aliases else ''}{_division(batch, ins, outs)}}} : {types}",
         len(outs),
     )
 
@@ -81,6 +85,29 @@ def _layout(aval: ShapedArray, matrix_rank: int) -> str:
     if aval.ndim == matrix_rank:
         order[:2] = order[1::-1]
     return f"dense<{order or ''}> : tensor<{len(order)}xindex>"
+
+
+_FACTORS = "ijklmnopqrstuvwxyz"
+
+
+def _division(batch: int, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> str:
+    """The attributes that let the batch axes, and no others, be divided among devices."""
+    names, sizes = iter(_FACTORS[batch:]), {}
+
+    def factors(aval):
+        own = [*_FACTORS[:batch], *[next(names) for _ in range(aval.ndim - batch)]]
+        sizes.update(zip(own, aval.shape, strict=True))
+        return f"[{', '.join(own)}]"
+
+    avals = (*ins, *outs)
+    if not batch or batch + sum(a.ndim - batch for a in avals) > len(_FACTORS):
+        return ""
+    left, right = (", ".join(map(factors, group)) for group in (ins, outs))
+    lengths = ", ".join(f"{name}={n}" for name, n in sizes.items())
+    return (
+        f', mhlo.frontend_attributes = {{num_batch_dims = "{batch}"}}, '
+        f"sdy.sharding_rule = #sdy.op_sharding_rule<({left})->({right}) {{{lengths}}}, custom>"
+    )
 
 
 def succeeded(emit: Emitter, info: str, aval: ShapedArray, how: str = "EQ") -> str:

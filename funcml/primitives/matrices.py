@@ -14,7 +14,7 @@ from funcml import dtypes
 from funcml.core.avals import ShapedArray
 from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind
-from funcml.primitives.axes import broadcast_in_dim, transpose
+from funcml.primitives.axes import broadcast_in_dim, moveaxis, reshape, transpose
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.contraction import DotDimensions, dot_general
 from funcml.primitives.elementwise import add, complex, conj_p, ge, real, select
@@ -23,8 +23,8 @@ from funcml.primitives.shaping import iota
 from funcml.primitives.tangents import scalar_of, zeros
 
 __all__ = [
-    "MATRIX_DTYPES", "MatrixPrimitive", "adjoint", "conjugate", "diagonal_mask", "eye", "lower", "product", "real_part",
-    "transposed", "triangle_mask", "upper",
+    "MATRIX_DTYPES", "MatrixMap", "MatrixPrimitive", "adjoint", "conjugate", "diagonal_mask", "eye", "lower", "product",
+    "real_part", "transposed", "triangle_mask", "upper",
 ]
 
 #: the dtypes that factorisations exist for
@@ -34,18 +34,20 @@ MATRIX_DTYPES = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.comple
 class MatrixPrimitive(Primitive):
     """A primitive whose operand i has `ranks[i]` axes (2: a matrix, 1: a vector) behind the batch axes.
 
-    Its type rule calls `batch_of`; its batch rule puts the mapped axis in front of the batch axes.
+    Operands have one dtype, except for those at the places `indices`, whose dtype the type rule checks. Type rules call
+    `batch_of`; the batch rule puts the mapped axis in front of the batch axes.
     """
 
-    def __init__(self, name: str, ranks: Sequence[int]):
+    def __init__(self, name: str, ranks: Sequence[int], indices: Sequence[int] = ()):
         super().__init__(name)
+        self.indices = tuple(indices)
         self.ranks = tuple(ranks)
 
     def batch_of(self, *avals: ShapedArray) -> tuple[int, ...]:
         """The batch axes of the operands; TypeError for dtypes without factorisations, ValueError for shapes."""
         first = avals[0]
-        floats = [a for a in avals if not dtypes.is_integer(a.dtype)]
-        if not floats or any(a.dtype not in MATRIX_DTYPES for a in floats):
+        floats = [a for i, a in enumerate(avals) if i not in self.indices]
+        if any(a.dtype not in MATRIX_DTYPES for a in floats):
             raise TypeError(
                 f"{self.name} expects f32, f64, c64 or c128, got {list_of(avals)}; convert with `.astype`"
             )
@@ -69,6 +71,26 @@ class MatrixPrimitive(Primitive):
         moved = [spread_at_front(axis, x, d) for x, d in zip(operands, dims, strict=True)]
         out = bind(self, moved, params)
         return (out, [0] * len(out)) if self.multiple_results else (out, 0)
+
+
+class MatrixMap(MatrixPrimitive):
+    """A primitive linear in its last operand, whose columns are mapped one by one, by a matrix that the others give."""
+
+    def by_columns(self, params) -> bool:
+        """Whether the columns are mapped (else the rows)."""
+        return True
+
+    # one matrix for the whole batch: more columns (or rows) for it
+    def batch_rule(self, axis, operands, dims, **params):
+        if any(d is not None for d in dims[:-1]):
+            return super().batch_rule(axis, operands, dims, **params)
+        x = operands[-1]
+        place = aval_of(x).ndim - (2 if self.by_columns(params) else 3)
+        x = moveaxis(x, dims[-1], place)
+        shape = aval_of(x).shape
+        merged = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
+        out = bind(self, (*operands[:-1], reshape(x, merged)), params)
+        return reshape(out, shape), place
 
 
 # ---- algebra -----------------------------------------------------------------------------------------------------

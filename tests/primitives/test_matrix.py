@@ -16,10 +16,10 @@ RULE_NAMES = ("type_rule", "jvp_rule", "transpose_rule", "batch_rule", "lowering
 
 #: linear in no operand: their derivatives go through other primitives, and nothing transposes them
 NOT_LINEAR_IN_ANYTHING = {
-    "eigh", "svd",
-    "argmax", "argmin", "bitcast_convert", "cumlogsumexp", "cummax", "cummin", "cumprod", "integer_pow", "iota", "reduce_and",
-    "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_xor", "scatter_apply", "scatter_max", "scatter_min", "sort",
-    "top_k", "threefry2x32", "random_unwrap", "random_wrap", "rng_bit_generator",
+    "argmax", "argmin", "bitcast_convert", "cholesky", "cholesky_update", "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "eigh", "geqp3", "geqrf", "householder_product", "integer_pow", "iota", "lu", "lu_pivots_to_permutation", "qr",
+    "random_unwrap", "random_wrap", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_xor",
+    "rng_bit_generator", "scatter_apply", "scatter_max", "scatter_min", "sort", "svd", "threefry2x32", "top_k",
 }  # fmt: skip
 
 

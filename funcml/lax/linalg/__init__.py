@@ -1,6 +1,31 @@
 """Factorisations of batches of matrices, as primitives give them: strict about dtypes and shapes."""
 
+# isort: off
+from funcml.lax.linalg.factorizations import (
+    cholesky, cholesky_update, geqp3, geqrf, householder_product, lu, lu_pivots_to_permutation, ormqr, qr,
+    symmetric_product, triangular_solve, tridiagonal_solve,
+)
 from funcml.lax.linalg.spectral import eigh, svd
 from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm
+# isort: on
 
-__all__ = ["EighImplementation", "SvdAlgorithm", "eigh", "svd"]
+__all__ = [
+    # triangular and orthogonal factors, and systems
+    "cholesky",
+    "cholesky_update",
+    "geqp3",
+    "geqrf",
+    "householder_product",
+    "lu",
+    "lu_pivots_to_permutation",
+    "ormqr",
+    "qr",
+    "symmetric_product",
+    "triangular_solve",
+    "tridiagonal_solve",
+    # eigenvalues and singular values
+    "EighImplementation",
+    "SvdAlgorithm",
+    "eigh",
+    "svd",
+]
