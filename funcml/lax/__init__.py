@@ -21,9 +21,10 @@ from funcml.lax.elementwise import (
     shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh, zeta,
 )
 from funcml.lax.fft import FftType, fft
+from funcml.lax.monoids import reduce, reduce_window, reduce_window_shape_tuple
 from funcml.lax.reductions import (
     Precision, argmax, argmin, batch_matmul, cumlogsumexp, cummax, cummin, cumprod, cumsum, dot, dot_general,
-    optimization_barrier, reduce, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
+    optimization_barrier, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_xor,
     sort, sort_key_val, stop_gradient, top_k,
 )
 from funcml.lax.shaping import (
@@ -141,6 +142,8 @@ __all__ = [
     "reduce_or",
     "reduce_prod",
     "reduce_sum",
+    "reduce_window",
+    "reduce_window_shape_tuple",
     "reduce_xor",
     "sort",
     "sort_key_val",

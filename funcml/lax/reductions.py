@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import enum
-import functools
 
 from funcml import dtypes, tree
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
-from funcml.lax import elementwise
 from funcml.lax.operands import array
-from funcml.numpy import ufuncs
 from funcml.numpy.arguments import axes_of, axis_of, index_of
-from funcml.numpy.promotion import as_array, operand
+from funcml.numpy.promotion import operand
 from funcml.primitives import axes as ax
-from funcml.primitives import contraction, identities, shaping, sorting
-from funcml.primitives import elementwise as ew
+from funcml.primitives import contraction, identities, sorting
 from funcml.primitives import reductions as red
 
 __all__ = [
     "Precision", "argmax", "argmin", "batch_matmul", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot",
-    "dot_general", "optimization_barrier", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+    "dot_general", "optimization_barrier", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
     "reduce_sum", "reduce_xor", "sort", "sort_key_val", "stop_gradient", "top_k",
 ]
 
@@ -46,61 +42,6 @@ reduce_min = _reduction("reduce_min", red.reduce_min, "The least element over ax
 reduce_and = _reduction("reduce_and", red.reduce_and, "The bitwise (for bool: logical) and over axes.")
 reduce_or = _reduction("reduce_or", ax.reduce_or, "The bitwise (for bool: logical) or over axes.")
 reduce_xor = _reduction("reduce_xor", red.reduce_xor, "The bitwise (for bool: logical) exclusive or over axes.")
-
-
-def _monoids():
-    """(the functions that mean the operation, the reduction, the operation on arrays) for each operation with its own."""
-    return (
-        ((elementwise.add, ufuncs.add), ax.reduce_sum, ew.add),
-        ((elementwise.mul, ufuncs.multiply), red.reduce_prod, ew.mul),
-        ((elementwise.max, ufuncs.maximum), red.reduce_max, ew.max),
-        ((elementwise.min, ufuncs.minimum), red.reduce_min, ew.min),
-        ((elementwise.bitwise_and, ufuncs.bitwise_and), red.reduce_and, ew.and_),
-        ((elementwise.bitwise_or, ufuncs.bitwise_or), ax.reduce_or, ew.or_),
-        ((elementwise.bitwise_xor, ufuncs.bitwise_xor), red.reduce_xor, ew.xor),
-    )
-
-
-def reduce(operands, init_values, computation, dimensions):
-    """The operands (a tree of arrays of one shape) reduced over `dimensions` by an associative function of two such trees.
-
-    `computation` acts on each element alone; it is given arrays. `init_values` are its neutral elements.
-    """
-    xs, treedef = tree.flatten(operands)
-    inits = tree.leaves(init_values)
-    if not xs or len(xs) != len(inits):
-        raise ValueError(f"lax.reduce expects an initial value for each operand, got {len(inits)} for {len(xs)}")
-    xs = [array("reduce", x) for x in xs]
-    if any(x.shape != xs[0].shape for x in xs):
-        raise ValueError(f"lax.reduce expects operands of one shape, got {', '.join(str(x.aval) for x in xs)}")
-    dims = axes_of("lax.reduce", tuple(dimensions), xs[0].ndim)
-    inits = [ew.convert(as_array(v), x.dtype) for v, x in zip(inits, xs, strict=True)]
-    for meanings, whole, pair in _monoids():
-        if len(xs) == 1 and computation in meanings:
-            out = whole(xs[0], dims)
-            return tree.unflatten(treedef, [pair(out, ax.broadcast_in_dim(inits[0], out.shape))])
-    combine = functools.partial(_combine, computation, treedef)
-    for d in sorted(dims, reverse=True):
-        xs = _fold(combine, xs, inits, d)
-    full = [ax.broadcast_in_dim(v, x.shape) for v, x in zip(inits, xs, strict=True)]
-    return tree.unflatten(treedef, combine(full, xs))
-
-
-def _combine(computation, treedef, left, right):
-    return [as_array(x) for x in tree.leaves(computation(tree.unflatten(treedef, left), tree.unflatten(treedef, right)))]
-
-
-# Neighbours are combined until one is left: log2(n) steps.
-def _fold(combine, xs, inits, d):
-    while xs[0].shape[d] != 1:
-        n = xs[0].shape[d]
-        if n % 2 or n == 0:
-            width = [(0, 1, 0) if i == d else (0, 0, 0) for i in range(xs[0].ndim)]
-            xs = [shaping.pad(x, v, width) for x, v in zip(xs, inits, strict=True)]
-            continue
-        halves = [[shaping.slice_in_dim(x, start, n, 2, axis=d) for x in xs] for start in (0, 1)]
-        xs = combine(*halves)
-    return [ax.squeeze(x, (d,)) for x in xs]
 
 
 def argmax(operand, axis: int, index_dtype):

@@ -17,6 +17,7 @@ from funcml.lowering import (  # noqa: F401
     rules_linalg_qr,
     rules_linalg_solve,
     rules_linalg_spectral,
+    rules_monoids,
     rules_powers,
     rules_random_bits,
     rules_reductions,
@@ -27,4 +28,5 @@ from funcml.lowering import (  # noqa: F401
     rules_special,
     rules_transcendental,
     rules_while_loop,
+    rules_windows,
 )

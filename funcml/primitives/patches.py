@@ -1,10 +1,13 @@
-"""Every window of an array at once.
+"""What moving windows cover, by slices of the array.
 
     patches : [W..] -> [K.., V..]      element (k.., v..) is what element k of window v covers
+    views   : [W..] -> ([V..], ..)     the same, an array for each element k, row-major
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import NamedTuple
 
 from funcml import dtypes
@@ -12,9 +15,9 @@ from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim, expand_dims
 from funcml.primitives.elementwise import add, mul
 from funcml.primitives.gather_scatter import GatherDimensionNumbers, gather
-from funcml.primitives.shaping import concatenate, iota, pad, slice_in_dim
+from funcml.primitives.shaping import concatenate, iota, pad, slice_, slice_in_dim
 
-__all__ = ["Window", "dilated_length", "patches", "strided_length"]
+__all__ = ["Window", "dilated_length", "padded", "patches", "strided_length", "views"]
 
 
 class Window(NamedTuple):
@@ -37,6 +40,26 @@ class Window(NamedTuple):
             found.append(strided_length(dilated_length(n, base) + low + high, dilated_length(k, dilation), stride))
         return tuple(found)
 
+    @property
+    def size(self) -> int:
+        """How many elements a window covers."""
+        return math.prod(self.dimensions)
+
+    def at(self, d: int) -> Window:
+        """The window with one more axis at `d`, along which it covers each element alone."""
+
+        def widened(values, alone):
+            return (*values[:d], alone, *values[d:])
+
+        return Window(*map(widened, self, (1, 1, (0, 0), 1, 1)))
+
+    def slices(self, shape):
+        """(starts, limits, strides) of the part of the padded array, of a shape with `shape` windows, for each element."""
+        reach = [(count - 1) * stride + 1 for count, stride in zip(shape, self.strides, strict=True)]
+        for place in itertools.product(*map(range, self.dimensions)):
+            starts = tuple([k * dilation for k, dilation in zip(place, self.window_dilation, strict=True)])
+            yield starts, tuple([s + r for s, r in zip(starts, reach, strict=True)]), self.strides
+
 
 def dilated_length(n: int, dilation: int) -> int:
     """The length of n elements with `dilation - 1` holes between neighbours."""
@@ -52,12 +75,26 @@ def strided_length(n: int, window: int, stride: int) -> int:
 _SLICES = 32
 
 
+def padded(x, fill, window: Window):
+    """`x` with `fill` in the holes between its elements and around it."""
+    return pad(x, fill, [(low, high, base - 1) for (low, high), base in zip(window.padding, window.base_dilation, strict=True)])
+
+
+def views(x, fill, window: Window) -> list:
+    """What each element of the windows covers: for each, row-major, an array with a place for each window."""
+    counts = window.result_shape(aval_of(x).shape)
+    if 0 in counts:
+        return [broadcast_in_dim(fill, counts)] * window.size
+    x = padded(x, fill, window)
+    return [slice_(x, *bounds) for bounds in window.slices(counts)]
+
+
 def patches(x, fill, window: Window):
     """What each element of each window covers, [K.., V..] for `K.. = window.dimensions` and V.. windows; `fill` in the holes."""
     counts, ndim = window.result_shape(aval_of(x).shape), len(window.dimensions)
     if 0 in counts or 0 in window.dimensions:
         return broadcast_in_dim(fill, (*window.dimensions, *counts))
-    x = pad(x, fill, [(low, high, base - 1) for (low, high), base in zip(window.padding, window.base_dilation, strict=True)])
+    x = padded(x, fill, window)
     for done, d in enumerate(reversed(range(ndim))):
         k, stride, dilation = window.dimensions[d], window.strides[d], window.window_dilation[d]
         x = _patches_along(x, d + done, k, stride, dilation, counts[d])
