@@ -19,7 +19,8 @@ NOT_LINEAR_IN_ANYTHING = {
     "argmax", "argmin", "bitcast_convert", "cholesky", "cholesky_update", "cumlogsumexp", "cummax", "cummin", "cumprod",
     "eigh", "geqp3", "geqrf", "householder_product", "integer_pow", "iota", "lu", "lu_pivots_to_permutation", "qr",
     "random_unwrap", "random_wrap", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
-    "reduce_window", "reduce_window_max", "reduce_window_min", "reduce_xor", "rng_bit_generator", "scatter_apply", "scatter_max", "scatter_min", "sort", "svd", "threefry2x32", "top_k",
+    "reduce_window", "reduce_window_max", "reduce_window_min", "reduce_xor", "rng_bit_generator", "scatter_apply",
+    "scatter_max", "scatter_min", "sort", "svd", "threefry2x32", "top_k",
 }  # fmt: skip
 
 
