@@ -10,7 +10,9 @@ from funcml.lax.convolution import (
     conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations, conv_general_shape_tuple,
     conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding, padtype_to_pads,
 )
+from funcml.lax.associative import associative_scan
 from funcml.lax.conditionals import cond, switch
+from funcml.lax.implicit import custom_linear_solve, custom_root
 from funcml.lax.loops import fori_loop, map, scan, while_loop
 from funcml.lax.elementwise import (
     RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bessel_i0e, bessel_i1e,
@@ -39,7 +41,10 @@ from funcml.primitives.gather_scatter import GatherDimensionNumbers, GatherScatt
 
 __all__ = [
     # control flow
+    "associative_scan",
     "cond",
+    "custom_linear_solve",
+    "custom_root",
     "fori_loop",
     "map",
     "scan",

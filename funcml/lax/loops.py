@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 
@@ -69,7 +70,7 @@ _BOOL = aval_of(np.bool_(True))
 def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
     """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`; the last `val`.
 
-    lower, upper: integer scalars of one dtype. With bounds that are known this is a `scan`; with traced ones a loop whose
+    lower, upper: scalars of one dtype, integers as a rule. With bounds that are known this is a `scan`; with traced ones a loop whose
     reverse mode keeps a fixed number of carries. `unroll` puts several steps into one turn (known bounds only).
 
     >>> from funcml import lax
@@ -108,7 +109,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     program, _ = recorded(step, body.jaxpr.in_avals, f"{who} of {body.name}")
     carry = [ew.convert(lower, counter.dtype), *init]
     if length is None:
-        count = ew.convert(ew.sub(upper, lower), dtypes.int32)
+        length_of = ew.sub(upper, lower)
+        count = ew.convert(ew.ceil(length_of) if dtypes.is_float(counter.dtype) else length_of, dtypes.int32)
         outs = repeat(count, program, body.captured, carry)
     else:
         outs = bind_scan(program, body.captured, carry, [], length=length, unroll=_unroll(who, unroll, length))
@@ -120,8 +122,8 @@ def _bounds(who: str, lower, upper) -> tuple:
     bounds = [array_leaf(who, x, name) for name, x in (("lower", lower), ("upper", upper))]
     avals = [aval_of(x) for x in bounds]
     for name, aval in zip(("lower", "upper"), avals, strict=True):
-        if aval.shape != () or not dtypes.is_integer(aval.dtype):
-            raise TypeError(f"{who} expects integer scalars as bounds; {name} is {aval}")
+        if aval.shape != () or not (dtypes.is_integer(aval.dtype) or dtypes.is_float(aval.dtype)):
+            raise TypeError(f"{who} expects real scalars as bounds; {name} is {aval}")
     if avals[0].dtype == avals[1].dtype:
         return tuple(bounds)
     strong = {a.dtype for a in avals if not a.weak_type}
@@ -135,7 +137,7 @@ def _known_length(lower, upper) -> int | None:
     """The number of steps between bounds that do not depend on what is traced."""
     if isinstance(lower, Tracer) or isinstance(upper, Tracer):
         return None
-    return max(int(np.asarray(upper)) - int(np.asarray(lower)), 0)
+    return max(math.ceil(np.asarray(upper).item() - np.asarray(lower).item()), 0)
 
 
 def _unroll(who: str, unroll, length: int) -> int:
@@ -145,9 +147,9 @@ def _unroll(who: str, unroll, length: int) -> int:
     if unroll is True:
         return max(length, 1)
     unroll = operator.index(unroll)
-    if unroll < 1:
-        raise ValueError(f"{who}: unroll must be a bool or a positive int, got {unroll}")
-    return unroll
+    if unroll < 0:
+        raise ValueError(f"{who}: unroll must be a bool or an int that is not negative, got {unroll}")
+    return unroll or max(length, 1)
 
 
 @user_facing
@@ -161,7 +163,7 @@ def scan(
 
     `init` and `xs` are trees of arrays; `length` is needed where `xs` has none. The carry keeps its structure and types; a
     weakly typed initial value takes the dtype that `f` gives it. `reverse` begins at the last slice; `unroll` puts several steps
-    into one turn of the compiled loop. Reverse mode stores what the steps need, except what is the same in each.
+    into one turn of the compiled loop (True or 0: all of them). Reverse mode stores what the steps need, except what is the same in each.
 
     >>> import funcml.numpy as jnp
     >>> from funcml import lax

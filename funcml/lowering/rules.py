@@ -18,6 +18,7 @@ from funcml.lowering import (  # noqa: F401
     rules_linalg_solve,
     rules_linalg_spectral,
     rules_monoids,
+    rules_linear_solve,
     rules_powers,
     rules_random_bits,
     rules_reductions,

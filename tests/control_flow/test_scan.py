@@ -20,7 +20,7 @@ def python_scan(f, carry, xs, reverse=False):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [1, 2, 3, 5, 9, True])
+@pytest.mark.parametrize("unroll", [1, 2, 3, 5, 9, 0, True])
 def test_values_are_those_of_a_loop(reverse, unroll):
     want = python_scan(lambda c, x: (np.sin(c) + x, c * x), 0.5, X, reverse)
     got = lax.scan(lambda c, x: (jnp.sin(c) + x, c * x), np.float64(0.5), X, reverse=reverse, unroll=unroll)
@@ -138,9 +138,9 @@ def test_fori_loop_products():
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, None), "length="),
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), "scalar"),
         (lambda: lax.scan(lambda c, x: (c, x), "a", X), "neither|array or a number"),
-        (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, unroll=0), "unroll"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, unroll=-1), "unroll"),
         (lambda: lax.scan(3, 0.0, X), "expects a function"),
-        (lambda: lax.fori_loop(0, 1.5, lambda i, x: x, 0.0), "integer scalars"),
+        (lambda: lax.fori_loop(0, 1.5j, lambda i, x: x, 0.0), "real scalars"),
         (lambda: fm.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x, 0.0, unroll=2))(3), "unroll"),
         (lambda: lax.map(lambda x: x, X, batch_size=0), "batch_size"),
     ],
