@@ -70,8 +70,8 @@ _BOOL = aval_of(np.bool_(True))
 def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
     """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`; the last `val`.
 
-    lower, upper: scalars of one dtype, integers as a rule. With bounds that are known this is a `scan`; with traced ones a loop whose
-    reverse mode keeps a fixed number of carries. `unroll` puts several steps into one turn (known bounds only).
+    lower, upper: scalars of one dtype, integers as a rule. With bounds that are known this is a `scan`; with traced ones a
+    loop whose reverse mode keeps a fixed number of carries. `unroll` puts several steps into one turn (known bounds only).
 
     >>> from funcml import lax
     >>> float(lax.fori_loop(0, 5, lambda i, x: x + i, 0.0))
@@ -162,8 +162,9 @@ def scan(
         f: (carry, x) -> (carry, y)          scan(f, init, xs) -> (last carry, ys stacked on a leading axis)
 
     `init` and `xs` are trees of arrays; `length` is needed where `xs` has none. The carry keeps its structure and types; a
-    weakly typed initial value takes the dtype that `f` gives it. `reverse` begins at the last slice; `unroll` puts several steps
-    into one turn of the compiled loop (True or 0: all of them). Reverse mode stores what the steps need, except what is the same in each.
+    weakly typed initial value takes the dtype that `f` gives it. `reverse` begins at the last slice; `unroll` puts several
+    steps into one turn of the compiled loop (True or 0: all of them). Reverse mode stores what the steps need, except what is
+    the same in each.
 
     >>> import funcml.numpy as jnp
     >>> from funcml import lax
