@@ -3,7 +3,7 @@
 A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
 """
 
-from funcml import dtypes, errors, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
+from funcml import dtypes, errors, image, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
 from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
 from funcml.core.config import config, default_prng_impl, enable_x64
 from funcml.core.values import Array
@@ -63,6 +63,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",

@@ -18,6 +18,7 @@ from funcml.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_t
 from funcml.numpy import array_methods, fft, linalg
 from funcml.numpy.array_api import VERSION as __array_api_version__
 from funcml.numpy.array_api import ArrayNamespaceInfo as __array_namespace_info__
+from funcml.numpy.convolutions import convolve, correlate
 from funcml.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, full, full_like, geomspace, indices, ix_,
     linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
@@ -166,6 +167,8 @@ __all__ = [
     "nextafter",
     "signbit",
     # sums of products
+    "convolve",
+    "correlate",
     "cross",
     "dot",
     "einsum",
