@@ -33,6 +33,7 @@ def convolve(in1, in2, mode: str = "full", method: str = "auto", precision=None)
     Raises ValueError for other ranks, for empty arrays, for an unknown mode or method, and where with 'valid' neither operand
     contains the other.
 
+    >>> import numpy as np
     >>> convolve(np.ones((1, 2), "float32"), np.ones((2, 1), "float32"))
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
@@ -144,6 +145,7 @@ def fftconvolve(in1, in2, mode: str = "full", axes=None) -> Array:
     Along the other axes, operands broadcast and are multiplied. For long operands this is faster than `convolve`; rounding errors
     are relative to the largest elements.
 
+    >>> import numpy as np
     >>> fftconvolve(np.ones(2), np.ones(1))
     Array([1., 1.], dtype=float64)
     """
