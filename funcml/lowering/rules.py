@@ -11,6 +11,7 @@ from funcml.lowering import (  # noqa: F401
     rules_fft,
     rules_gather_scatter,
     rules_identities,
+    rules_incomplete,
     rules_indexing,
     rules_linalg_cholesky,
     rules_linalg_lu,

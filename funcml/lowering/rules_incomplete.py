@@ -1,0 +1,288 @@
+"""StableHLO of `primitives.incomplete`.
+
+A probability comes as (E, M, upper): exp(E) M is the tail in which the point lies, so that neither it nor its logarithm
+loses digits; the other tail is what is left of 1. Derivatives by the parameters are forward derivatives of these programs.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from funcml import dtypes
+from funcml.core.tracing import aval_of, trace
+from funcml.lowering import series
+from funcml.lowering.emit import lowers
+from funcml.lowering.expansions import deviance, erfcx_positive, small_deviance, stirling_error, temme
+from funcml.lowering.loops import repeat
+from funcml.lowering.rules_elementwise import full, written
+from funcml.lowering.tables import table
+from funcml.primitives import elementwise as ew
+from funcml.primitives import incomplete, special
+from funcml.primitives import transcendental as tr
+from funcml.primitives.axes import broadcast_in_dim, reduce_sum
+from funcml.primitives.identities import stop_gradient
+from funcml.primitives.powers import sqrt, square
+from funcml.primitives.tangents import instantiate, zero_tangent
+from funcml.transforms.jvp import evaluate_jvp
+
+__all__ = ["smooth"]
+
+
+def smooth(kernel):
+    """The rule of a `Smooth` primitive: `kernel(*operands, **params)` is written with primitives that have forward derivatives."""
+
+    @functools.cache
+    def of(orders, params):
+        function = functools.partial(kernel, **dict(params))
+        for i, n in enumerate(orders):
+            for _ in range(n):
+                function = _derivative(function, i)
+
+        def whole(*xs):
+            return function(*xs)
+
+        whole.__name__ = kernel.__name__
+        return written(whole)
+
+    def rule(emit, eqn, operands):
+        params = dict(eqn.params)
+        orders = params.pop("orders")
+        return of(orders, tuple(params.items()))(emit, eqn, operands)
+
+    return rule
+
+
+def _derivative(function, i: int):
+    def derivative(*xs):
+        jaxpr, captured = trace(lambda *ys: [function(*ys)], [aval_of(x) for x in xs], "derivative")
+        given = [*map(zero_tangent, captured), *[full(1, x) if j == i else zero_tangent(x) for j, x in enumerate(xs)]]
+        _, tangents = evaluate_jvp(jaxpr, [*captured, *xs], given)
+        return instantiate(tangents[0])
+
+    return derivative
+
+
+def _where(*cases):
+    """The value of the first case (mask, value) that holds; the last one is a value."""
+    *cases, out = cases
+    for mask, value in reversed(cases):
+        out = ew.select(mask, value if hasattr(value, "aval") else full(value, out), out)
+    return out
+
+
+def _all(*masks):
+    return functools.reduce(ew.and_, masks)
+
+
+def _any(*masks):
+    return functools.reduce(ew.or_, masks)
+
+
+def _is_nan(x):
+    return ew.ne(x, x)
+
+
+def _is_wide(x) -> bool:
+    return aval_of(x).dtype == dtypes.float64
+
+
+def _tail(exponent, factor, is_upper, upper: bool, log: bool):
+    """The probability that is wanted, from exp(E) M in the tail `is_upper`."""
+    value = ew.mul(tr.exp(exponent), factor)
+    wanted = is_upper if upper else ew.not_(is_upper)
+    if log:
+        return _where((wanted, ew.add(exponent, tr.log(factor))), tr.log1p(ew.neg(value)))
+    return _where((wanted, value), ew.sub(1.0, value))
+
+
+# ---- the Poisson probability ---------------------------------------------------------------------------------
+
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+
+
+def _log_poisson(a, x):
+    """-a D((x - a) / a) - stirling(a) - log(2 pi a) / 2 for a >= 10, D the deviance: Loader, Fast and accurate computation
+    of binomial probabilities (2000). Below, as it stands.
+    """
+    large = ew.ge(a, 10.0)
+    a_large = _where((large, a), full(10, a))
+    distance = ew.mul(a_large, deviance(x, a_large))
+    rest = ew.add(stirling_error(a_large), ew.add(ew.mul(0.5, tr.log(a_large)), _HALF_LOG_2_PI))
+    a_small = _where((large, 1), a)
+    power = _where((ew.eq(a_small, 0.0), 0), ew.mul(a_small, tr.log(x)))
+    direct = ew.sub(ew.sub(power, x), special.lgamma(ew.add(a_small, 1.0)))
+    return _where((large, ew.neg(ew.add(distance, rest))), direct)
+
+
+lowers(incomplete.log_poisson_p)(smooth(_log_poisson))
+
+
+# ---- the incomplete gamma function ---------------------------------------------------------------------------
+
+
+def _igamma(a, x, *, upper, log):
+    a_in, x_in = a, x
+    usual = _all(ew.gt(a, 0.0), ew.gt(x, 0.0), ew.lt(a, math.inf), ew.lt(x, math.inf))
+    a, x = (_where((usual, v), full(1, v)) for v in (a, x))
+    m = ew.div(ew.sub(x, a), a)
+    uniform = ew.and_(ew.ge(a, 40.0), ew.lt(ew.abs(m), 0.3))
+    far = ew.and_(ew.not_(uniform), ew.ge(x, ew.add(a, 1.5)))
+    scale = _log_poisson(a, x)
+    exponent = _where((uniform, ew.neg(ew.mul(a, deviance(x, a)))), scale)
+    a_cf, x_cf = _where((far, a), full(1, a)), _where((far, x), full(3, x))
+    a_ps, x_ps = (_where((ew.or_(far, uniform), full(1, v)), v) for v in (a, x))
+    factor = _where((uniform, _uniform_tail(a, m, uniform)), (far, ew.div(a, _fraction(a_cf, x_cf))), _power_series(a_ps, x_ps))
+    is_upper = _where((uniform, ew.ge(m, 0.0)), far)
+    if upper:
+        small = _all(usual, ew.lt(a, 1.0), ew.le(x, 1.5))
+        safe = [_where((small, v), full(0.5, v)) for v in (a, x)]
+        exponent = _where((small, 0), exponent)
+        factor = _where((small, _small_complement(*safe)), factor)
+        is_upper = ew.or_(is_upper, small)
+    value = _tail(exponent, factor, is_upper, upper, log)
+    return _igamma_limits(value, a_in, x_in, usual, upper, log)
+
+
+def _igamma_limits(value, a, x, usual, upper, log):
+    zero, one = (-math.inf, 0.0) if log else (0.0, 1.0)
+    outside = _any(_is_nan(a), _is_nan(x), ew.lt(a, 0.0), ew.lt(x, 0.0), ew.and_(ew.eq(a, 0.0), ew.eq(x, 0.0)))
+    outside = ew.or_(outside, ew.and_(ew.eq(a, math.inf), ew.eq(x, math.inf)))
+    all_below = ew.or_(ew.eq(a, 0.0), ew.eq(x, math.inf))
+    low, high = (one, zero) if upper else (zero, one)
+    return _where((usual, value), (outside, math.nan), (all_below, high), full(low, value))
+
+
+# P = exp(log_poisson) (1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)))                           DLMF 8.7.1
+def _power_series(a, x):
+    steps = 100 if _is_wide(a) else 48
+
+    def body(k, total):
+        return (ew.add(1.0, ew.mul(ew.div(x, ew.add(a, ew.sub(float(steps), k))), total)),)
+
+    return repeat(steps, body, [full(1, a)])[0]
+
+
+# Q = a exp(log_poisson) / f, f = x + 1 - a - (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))    DLMF 8.9.2
+def _fraction(a, x):
+    steps = 64 if _is_wide(a) else 24
+    distance = ew.sub(x, a)
+
+    def body(k, f):
+        n = ew.sub(float(steps), k)
+        constant = ew.add(distance, ew.sub(ew.mul(2.0, n), 1.0))
+        return (ew.sub(constant, ew.div(ew.mul(n, ew.sub(n, a)), f)),)
+
+    return repeat(steps, body, [ew.add(distance, float(2 * steps + 1))])[0]
+
+
+# The tail is exp(-a eta^2 / 2) (erfcx(|eta| sqrt(a / 2)) / 2 + sign(eta) T(a, eta) / sqrt(2 pi a)), where
+# eta^2 / 2 = m - log(1 + m)                                                                    DLMF 8.12.3
+def _uniform_tail(a, m, where):
+    a, m = _where((where, a), full(50, a)), _where((where, m), full(0, m))
+    eta = ew.mul(m, sqrt(ew.mul(2.0, small_deviance(m))))
+    right = ew.ge(m, 0.0)
+    size = _where((right, eta), ew.neg(eta))
+    expansion = ew.div(temme(a, eta), sqrt(ew.mul(2 * math.pi, a)))
+    half = ew.mul(0.5, erfcx_positive(ew.mul(size, sqrt(ew.mul(0.5, a)))))
+    return ew.add(half, _where((right, expansion), ew.neg(expansion)))
+
+
+# Q = -expm1(L) - exp(L) sum over n >= 1 of a (-x)^n / ((a + n) n!), L = a log x - lgamma(a + 1)   DLMF 8.7.1
+def _small_complement(a, x):
+    logarithm = ew.sub(ew.mul(a, tr.log(x)), _lgamma_one_plus(a))
+    total = full(0, x)
+    for n in range(26 if _is_wide(a) else 14, 0, -1):
+        total = ew.add(ew.div(a, ew.add(a, float(n))), total)
+        total = ew.mul(ew.div(ew.neg(x), float(n)), total)
+    return ew.neg(ew.add(tr.expm1(logarithm), ew.mul(tr.exp(logarithm), total)))
+
+
+# lgamma(2 + w) = S(w):  lgamma(1 + a) = S(a) - log(1 + a) for a < 1/2, S(a - 1) above
+def _lgamma_one_plus(a):
+    low = ew.lt(a, 0.5)
+    w = _where((low, a), ew.sub(a, 1.0))
+    coefficients = (series.ONE_MINUS_EULER_GAMMA, *series.LGAMMA_AT_2)
+    at_2 = ew.mul(w, series.polynomial(coefficients, w, 0.5))
+    return _where((low, ew.sub(at_2, tr.log1p(a))), at_2)
+
+
+lowers(incomplete.igamma_p)(smooth(_igamma))
+
+
+# ---- the incomplete beta function ----------------------------------------------------------------------------
+
+
+def _betainc(a, b, x, *, upper, log):
+    given = a, b, x
+    usual = _all(*[ew.and_(ew.gt(v, 0.0), ew.lt(v, math.inf)) for v in (a, b)], ew.gt(x, 0.0), ew.lt(x, 1.0))
+    a, b, x = (_where((usual, v), full(c, v)) for v, c in ((a, 1), (b, 1), (x, 0.5)))
+    y, n = ew.sub(1.0, x), ew.add(a, b)
+    exponent = ew.sub(ew.add(_log_poisson(a, ew.mul(n, x)), _log_poisson(b, ew.mul(n, y))), _log_poisson(n, n))
+    many = ew.gt(ew.min(a, b), 500.0)
+    by_x = ew.gt(ew.mul(x, ew.add(n, 2.0)), ew.add(a, 1.0))
+    swapped = ew.select(ew.lt(x, 0.5), by_x, ew.lt(ew.mul(y, ew.add(n, 2.0)), ew.add(b, 1.0)))
+    p, q = _where((swapped, b), a), _where((swapped, a), b)
+    z = _where((swapped, y), x)
+    fraction = ew.div(q, ew.mul(n, _beta_fraction(*[_where((many, full(c, v)), v) for v, c in ((p, 1), (q, 1), (z, 0.5))])))
+    integral, above = _beta_integral(*[_where((many, v), full(c, v)) for v, c in ((a, 600), (b, 600), (x, 0.5))])
+    integral = ew.mul(ew.div(ew.mul(ew.div(a, n), b), ew.mul(x, y)), integral)
+    value = _tail(exponent, _where((many, integral), fraction), _where((many, above), swapped), upper, log)
+    return _betainc_limits(value, *given, usual, upper, log)
+
+
+def _betainc_limits(value, a, b, x, usual, upper, log):
+    zero, one = (-math.inf, 0.0) if log else (0.0, 1.0)
+    outside = _any(*map(_is_nan, (a, b, x)), *[ew.lt(v, 0.0) for v in (a, b, x)], ew.gt(x, 1.0))
+    for bound in (0.0, math.inf):
+        outside = ew.or_(outside, ew.and_(ew.eq(a, bound), ew.eq(b, bound)))
+    all_below = _any(ew.eq(x, 1.0), _all(ew.or_(ew.eq(a, 0.0), ew.eq(b, math.inf)), ew.gt(x, 0.0)))
+    low, high = (one, zero) if upper else (zero, one)
+    return _where((usual, value), (outside, math.nan), (all_below, high), full(low, value))
+
+
+# I = x^a y^b / (a B(a, b)) / (1 + d_1 / (1 + d_2 / (1 + ...))), d_2m = m (b - m) x / ((a + 2m - 1) (a + 2m)),
+# d_(2m + 1) = -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1))                                 DLMF 8.17.22
+def _beta_fraction(a, b, x):
+    steps = 100 if _is_wide(a) else 36
+    n = ew.add(a, b)
+
+    def body(k, f):
+        m = ew.sub(float(steps), k)
+        at = ew.add(a, ew.mul(2.0, m))
+        odd = ew.div(ew.mul(ew.div(ew.mul(ew.neg(ew.add(a, m)), x), at), ew.add(n, m)), ew.add(at, 1.0))
+        even = ew.div(ew.mul(ew.div(ew.mul(m, x), ew.sub(at, 1.0)), ew.sub(b, m)), at)
+        return (ew.add(1.0, ew.div(even, ew.add(1.0, ew.div(odd, f)))),)
+
+    f = repeat(steps, body, [full(1, a)])[0]
+    return ew.sub(1.0, ew.div(ew.mul(ew.div(n, ew.add(a, 1.0)), x), f))
+
+
+# For large a and b the tail is the density at x times the integral over d of
+# exp((a - 1) log(1 -+ d / x) + (b - 1) log(1 +- d / y)), by the rule of Gauss and Legendre up to where it has fallen by exp(-50).
+def _beta_integral(a, b, x):
+    nodes, weights = np.polynomial.legendre.leggauss(32 if _is_wide(a) else 16)
+    y, a, b = ew.sub(1.0, x), ew.sub(a, 1.0), ew.sub(b, 1.0)
+    slope = ew.sub(ew.div(a, x), ew.div(b, y))
+    above = ew.lt(slope, 0.0)
+    steepness, curvature = ew.abs(slope), ew.add(ew.div(ew.div(a, x), x), ew.div(ew.div(b, y), y))
+    reach = ew.div(100.0, ew.add(steepness, sqrt(ew.add(square(steepness), ew.mul(100.0, curvature)))))
+    reach = stop_gradient(ew.min(reach, _where((above, y), x)))
+    sign = _where((above, 1), full(-1, x))
+    shape = (*aval_of(x).shape, len(nodes))
+    axes = tuple(range(len(shape) - 1))
+    a, b, x, y, far, sign = (broadcast_in_dim(v, shape, axes) for v in (a, b, x, y, reach, sign))
+    d = ew.mul(ew.mul(sign, far), _row((nodes + 1) / 2, shape, x))
+    height = ew.add(ew.mul(a, tr.log1p(ew.div(d, x))), ew.mul(b, tr.log1p(ew.neg(ew.div(d, y)))))
+    total = reduce_sum(ew.mul(tr.exp(height), _row(weights / 2, shape, x)), (len(shape) - 1,))
+    return ew.mul(reach, total), above
+
+
+def _row(numbers, shape, like):
+    """The numbers along the last axis of `shape`."""
+    return broadcast_in_dim(table(numbers, aval_of(like).dtype), shape, (len(shape) - 1,))
+
+
+lowers(incomplete.betainc_p)(smooth(_betainc))
