@@ -36,6 +36,7 @@ from funcml.lax.shaping import (
     reshape, rev, scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub, slice,
     slice_in_dim, split, squeeze, stack, tile, transpose, unstack, zeros_like_array,
 )
+from funcml.lax.special import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
 from funcml.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 # isort: on
 
@@ -127,6 +128,12 @@ __all__ = [
     "tan",
     "tanh",
     "zeta",
+    # special functions of several parameters
+    "betainc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "random_gamma_grad",
     # reductions, sorting, products, identities
     "Precision",
     "argmax",

@@ -2,7 +2,8 @@
 
     repeat : (steps, body, carry) -> carry          body(step, *carry) -> carry
 
-It has the forward derivative that lowerings need of it, and nothing more: no program of a user holds it.
+It has the forward derivative that lowerings need of it, and a batch rule, and nothing more: a function that uses it has a
+derivative rule of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from funcml.dtypes import int32
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.batching import place_axis, spread_at_front
 from funcml.primitives.tangents import instantiate, zero_tangent
 from funcml.transforms.jvp import evaluate_jvp
+from funcml.transforms.vmap import evaluate_vmap
 
 __all__ = ["repeat"]
 
@@ -65,6 +68,16 @@ class Repeat(Primitive):
         carry = [*primals[constants:], *map(instantiate, tangents[constants:])]
         outs = _loop(steps, stride, body, carry)
         return outs[:n], outs[n:]
+
+    def batch_rule(self, axis, operands, dims, *, jaxpr, steps, stride, constants):
+        fixed, fixed_dims = operands[:constants], dims[:constants]
+        carry = [spread_at_front(axis, x, d) for x, d in zip(operands[constants:], dims[constants:], strict=True)]
+
+        def body(step, *values):
+            outs, found = evaluate_vmap(jaxpr, axis, [*fixed, step, *values], [*fixed_dims, None, *[0] * len(values)])
+            return [place_axis(axis, x, d, 0) for x, d in zip(outs, found, strict=True)]
+
+        return _loop(steps, stride, body, carry), [0] * len(carry)
 
 
 repeat_p = Repeat("repeat")

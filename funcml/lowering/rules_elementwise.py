@@ -66,13 +66,12 @@ def _program(function, avals):
 
 
 def corrected(raw, function):
-    """The rule of a primitive that is `function(x, r)`, where r is what the rule `raw` gives for x."""
+    """The rule of a primitive that is `function(*xs, r)`, where r is what the rule `raw` gives for xs."""
     correct = written(function)
 
     def rule(emit, eqn, operands):
-        (x,), (out,) = eqn.invars, eqn.outvars
         name = raw(emit, eqn, operands)
-        return correct(emit, eqn._replace(invars=(x, out)), [*operands, name])
+        return correct(emit, eqn._replace(invars=(*eqn.invars, *eqn.outvars)), [*operands, name])
 
     return rule
 

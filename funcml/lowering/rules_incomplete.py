@@ -28,11 +28,14 @@ from funcml.primitives.powers import sqrt, square
 from funcml.primitives.tangents import instantiate, zero_tangent
 from funcml.transforms.jvp import evaluate_jvp
 
-__all__ = ["smooth"]
+__all__ = ["cases", "smooth"]
 
 
-def smooth(kernel):
-    """The rule of a `Smooth` primitive: `kernel(*operands, **params)` is written with primitives that have forward derivatives."""
+def smooth(kernel, wide: bool = False):
+    """The rule of a `Smooth` primitive: `kernel(*operands, **params)` is written with primitives that have forward derivatives.
+
+    A `wide` one is computed in float64 whatever its operands are.
+    """
 
     @functools.cache
     def of(orders, params):
@@ -42,7 +45,8 @@ def smooth(kernel):
                 function = _derivative(function, i)
 
         def whole(*xs):
-            return function(*xs)
+            dtype = aval_of(xs[0]).dtype
+            return ew.convert(function(*[ew.convert(x, dtypes.float64) for x in xs]), dtype) if wide else function(*xs)
 
         whole.__name__ = kernel.__name__
         return written(whole)
@@ -65,10 +69,10 @@ def _derivative(function, i: int):
     return derivative
 
 
-def _where(*cases):
+def cases(*choices):
     """The value of the first case (mask, value) that holds; the last one is a value."""
-    *cases, out = cases
-    for mask, value in reversed(cases):
+    *choices, out = choices
+    for mask, value in reversed(choices):
         out = ew.select(mask, value if hasattr(value, "aval") else full(value, out), out)
     return out
 
@@ -94,8 +98,8 @@ def _tail(exponent, factor, is_upper, upper: bool, log: bool):
     value = ew.mul(tr.exp(exponent), factor)
     wanted = is_upper if upper else ew.not_(is_upper)
     if log:
-        return _where((wanted, ew.add(exponent, tr.log(factor))), tr.log1p(ew.neg(value)))
-    return _where((wanted, value), ew.sub(1.0, value))
+        return cases((wanted, ew.add(exponent, tr.log(factor))), tr.log1p(ew.neg(value)))
+    return cases((wanted, value), ew.sub(1.0, value))
 
 
 # ---- the Poisson probability ---------------------------------------------------------------------------------
@@ -108,13 +112,13 @@ def _log_poisson(a, x):
     of binomial probabilities (2000). Below, as it stands.
     """
     large = ew.ge(a, 10.0)
-    a_large = _where((large, a), full(10, a))
+    a_large = cases((large, a), full(10, a))
     distance = ew.mul(a_large, deviance(x, a_large))
     rest = ew.add(stirling_error(a_large), ew.add(ew.mul(0.5, tr.log(a_large)), _HALF_LOG_2_PI))
-    a_small = _where((large, 1), a)
-    power = _where((ew.eq(a_small, 0.0), 0), ew.mul(a_small, tr.log(x)))
+    a_small = cases((large, 1), a)
+    power = cases((ew.eq(a_small, 0.0), 0), ew.mul(a_small, tr.log(x)))
     direct = ew.sub(ew.sub(power, x), special.lgamma(ew.add(a_small, 1.0)))
-    return _where((large, ew.neg(ew.add(distance, rest))), direct)
+    return cases((large, ew.neg(ew.add(distance, rest))), direct)
 
 
 lowers(incomplete.log_poisson_p)(smooth(_log_poisson))
@@ -126,21 +130,21 @@ lowers(incomplete.log_poisson_p)(smooth(_log_poisson))
 def _igamma(a, x, *, upper, log):
     a_in, x_in = a, x
     usual = _all(ew.gt(a, 0.0), ew.gt(x, 0.0), ew.lt(a, math.inf), ew.lt(x, math.inf))
-    a, x = (_where((usual, v), full(1, v)) for v in (a, x))
+    a, x = (cases((usual, v), full(1, v)) for v in (a, x))
     m = ew.div(ew.sub(x, a), a)
     uniform = ew.and_(ew.ge(a, 40.0), ew.lt(ew.abs(m), 0.3))
     far = ew.and_(ew.not_(uniform), ew.ge(x, ew.add(a, 1.5)))
     scale = _log_poisson(a, x)
-    exponent = _where((uniform, ew.neg(ew.mul(a, deviance(x, a)))), scale)
-    a_cf, x_cf = _where((far, a), full(1, a)), _where((far, x), full(3, x))
-    a_ps, x_ps = (_where((ew.or_(far, uniform), full(1, v)), v) for v in (a, x))
-    factor = _where((uniform, _uniform_tail(a, m, uniform)), (far, ew.div(a, _fraction(a_cf, x_cf))), _power_series(a_ps, x_ps))
-    is_upper = _where((uniform, ew.ge(m, 0.0)), far)
+    exponent = cases((uniform, ew.neg(ew.mul(a, deviance(x, a)))), scale)
+    a_cf, x_cf = cases((far, a), full(1, a)), cases((far, x), full(3, x))
+    a_ps, x_ps = (cases((ew.or_(far, uniform), full(1, v)), v) for v in (a, x))
+    factor = cases((uniform, _uniform_tail(a, m, uniform)), (far, ew.div(a, _fraction(a_cf, x_cf))), _power_series(a_ps, x_ps))
+    is_upper = cases((uniform, ew.ge(m, 0.0)), far)
     if upper:
         small = _all(usual, ew.lt(a, 1.0), ew.le(x, 1.5))
-        safe = [_where((small, v), full(0.5, v)) for v in (a, x)]
-        exponent = _where((small, 0), exponent)
-        factor = _where((small, _small_complement(*safe)), factor)
+        safe = [cases((small, v), full(0.5, v)) for v in (a, x)]
+        exponent = cases((small, 0), exponent)
+        factor = cases((small, _small_complement(*safe)), factor)
         is_upper = ew.or_(is_upper, small)
     value = _tail(exponent, factor, is_upper, upper, log)
     return _igamma_limits(value, a_in, x_in, usual, upper, log)
@@ -152,7 +156,7 @@ def _igamma_limits(value, a, x, usual, upper, log):
     outside = ew.or_(outside, ew.and_(ew.eq(a, math.inf), ew.eq(x, math.inf)))
     all_below = ew.or_(ew.eq(a, 0.0), ew.eq(x, math.inf))
     low, high = (one, zero) if upper else (zero, one)
-    return _where((usual, value), (outside, math.nan), (all_below, high), full(low, value))
+    return cases((usual, value), (outside, math.nan), (all_below, high), full(low, value))
 
 
 # P = exp(log_poisson) (1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)))                           DLMF 8.7.1
@@ -181,13 +185,13 @@ def _fraction(a, x):
 # The tail is exp(-a eta^2 / 2) (erfcx(|eta| sqrt(a / 2)) / 2 + sign(eta) T(a, eta) / sqrt(2 pi a)), where
 # eta^2 / 2 = m - log(1 + m)                                                                    DLMF 8.12.3
 def _uniform_tail(a, m, where):
-    a, m = _where((where, a), full(50, a)), _where((where, m), full(0, m))
+    a, m = cases((where, a), full(50, a)), cases((where, m), full(0, m))
     eta = ew.mul(m, sqrt(ew.mul(2.0, small_deviance(m))))
     right = ew.ge(m, 0.0)
-    size = _where((right, eta), ew.neg(eta))
+    size = cases((right, eta), ew.neg(eta))
     expansion = ew.div(temme(a, eta), sqrt(ew.mul(2 * math.pi, a)))
     half = ew.mul(0.5, erfcx_positive(ew.mul(size, sqrt(ew.mul(0.5, a)))))
-    return ew.add(half, _where((right, expansion), ew.neg(expansion)))
+    return ew.add(half, cases((right, expansion), ew.neg(expansion)))
 
 
 # Q = -expm1(L) - exp(L) sum over n >= 1 of a (-x)^n / ((a + n) n!), L = a log x - lgamma(a + 1)   DLMF 8.7.1
@@ -203,10 +207,10 @@ def _small_complement(a, x):
 # lgamma(2 + w) = S(w):  lgamma(1 + a) = S(a) - log(1 + a) for a < 1/2, S(a - 1) above
 def _lgamma_one_plus(a):
     low = ew.lt(a, 0.5)
-    w = _where((low, a), ew.sub(a, 1.0))
+    w = cases((low, a), ew.sub(a, 1.0))
     coefficients = (series.ONE_MINUS_EULER_GAMMA, *series.LGAMMA_AT_2)
     at_2 = ew.mul(w, series.polynomial(coefficients, w, 0.5))
-    return _where((low, ew.sub(at_2, tr.log1p(a))), at_2)
+    return cases((low, ew.sub(at_2, tr.log1p(a))), at_2)
 
 
 lowers(incomplete.igamma_p)(smooth(_igamma))
@@ -218,18 +222,18 @@ lowers(incomplete.igamma_p)(smooth(_igamma))
 def _betainc(a, b, x, *, upper, log):
     given = a, b, x
     usual = _all(*[ew.and_(ew.gt(v, 0.0), ew.lt(v, math.inf)) for v in (a, b)], ew.gt(x, 0.0), ew.lt(x, 1.0))
-    a, b, x = (_where((usual, v), full(c, v)) for v, c in ((a, 1), (b, 1), (x, 0.5)))
+    a, b, x = (cases((usual, v), full(c, v)) for v, c in ((a, 1), (b, 1), (x, 0.5)))
     y, n = ew.sub(1.0, x), ew.add(a, b)
     exponent = ew.sub(ew.add(_log_poisson(a, ew.mul(n, x)), _log_poisson(b, ew.mul(n, y))), _log_poisson(n, n))
     many = ew.gt(ew.min(a, b), 500.0)
     by_x = ew.gt(ew.mul(x, ew.add(n, 2.0)), ew.add(a, 1.0))
     swapped = ew.select(ew.lt(x, 0.5), by_x, ew.lt(ew.mul(y, ew.add(n, 2.0)), ew.add(b, 1.0)))
-    p, q = _where((swapped, b), a), _where((swapped, a), b)
-    z = _where((swapped, y), x)
-    fraction = ew.div(q, ew.mul(n, _beta_fraction(*[_where((many, full(c, v)), v) for v, c in ((p, 1), (q, 1), (z, 0.5))])))
-    integral, above = _beta_integral(*[_where((many, v), full(c, v)) for v, c in ((a, 600), (b, 600), (x, 0.5))])
+    p, q = cases((swapped, b), a), cases((swapped, a), b)
+    z = cases((swapped, y), x)
+    fraction = ew.div(q, ew.mul(n, _beta_fraction(*[cases((many, full(c, v)), v) for v, c in ((p, 1), (q, 1), (z, 0.5))])))
+    integral, above = _beta_integral(*[cases((many, v), full(c, v)) for v, c in ((a, 600), (b, 600), (x, 0.5))])
     integral = ew.mul(ew.div(ew.mul(ew.div(a, n), b), ew.mul(x, y)), integral)
-    value = _tail(exponent, _where((many, integral), fraction), _where((many, above), swapped), upper, log)
+    value = _tail(exponent, cases((many, integral), fraction), cases((many, above), swapped), upper, log)
     return _betainc_limits(value, *given, usual, upper, log)
 
 
@@ -240,7 +244,7 @@ def _betainc_limits(value, a, b, x, usual, upper, log):
         outside = ew.or_(outside, ew.and_(ew.eq(a, bound), ew.eq(b, bound)))
     all_below = _any(ew.eq(x, 1.0), _all(ew.or_(ew.eq(a, 0.0), ew.eq(b, math.inf)), ew.gt(x, 0.0)))
     low, high = (one, zero) if upper else (zero, one)
-    return _where((usual, value), (outside, math.nan), (all_below, high), full(low, value))
+    return cases((usual, value), (outside, math.nan), (all_below, high), full(low, value))
 
 
 # I = x^a y^b / (a B(a, b)) / (1 + d_1 / (1 + d_2 / (1 + ...))), d_2m = m (b - m) x / ((a + 2m - 1) (a + 2m)),
@@ -269,8 +273,8 @@ def _beta_integral(a, b, x):
     above = ew.lt(slope, 0.0)
     steepness, curvature = ew.abs(slope), ew.add(ew.div(ew.div(a, x), x), ew.div(ew.div(b, y), y))
     reach = ew.div(100.0, ew.add(steepness, sqrt(ew.add(square(steepness), ew.mul(100.0, curvature)))))
-    reach = stop_gradient(ew.min(reach, _where((above, y), x)))
-    sign = _where((above, 1), full(-1, x))
+    reach = stop_gradient(ew.min(reach, cases((above, y), x)))
+    sign = cases((above, 1), full(-1, x))
     shape = (*aval_of(x).shape, len(nodes))
     axes = tuple(range(len(shape) - 1))
     a, b, x, y, far, sign = (broadcast_in_dim(v, shape, axes) for v in (a, b, x, y, reach, sign))

@@ -6,17 +6,19 @@ series. At negative x only the absolute error is small near their zeros, as in m
 
 from __future__ import annotations
 
+import math
+
 from funcml.core.tracing import aval_of
 from funcml.lowering import series
 from funcml.lowering.emit import lowers
 from funcml.lowering.rules_elementwise import chlo, corrected, full, written
 from funcml.primitives import elementwise as ew
 from funcml.primitives import special
-from funcml.primitives.powers import rsqrt
-from funcml.primitives.transcendental import log
+from funcml.primitives.powers import rsqrt, square
+from funcml.primitives.transcendental import exp, log
 
 for _primitive in (
-    special.erf, special.erfc, special.erf_inv, special.polygamma, special.zeta, special.bessel_i1e,
+    special.erf, special.erfc, special.bessel_i1e,
 ):
     lowers(_primitive)(chlo(f"chlo.{_primitive.name}"))
 
@@ -51,6 +53,33 @@ def _digamma(x, elsewhere):
     return ew.select(ew.eq(x, 0.0), ew.div(-1.0, x), with_zero)
 
 
+def _erf_inv(x, y):
+    """One step of Newton's method from where CHLO leads: erf(y) - x is known best as 1 - |x| - erfc |y| for large |x|."""
+    inside = ew.lt(ew.abs(x), 1.0)
+    z = ew.select(inside, y, full(0, y))
+    near = ew.sub(special.erf(z), x)
+    far = ew.mul(ew.sign(x), ew.sub(ew.sub(1.0, ew.abs(x)), special.erfc(ew.abs(z))))
+    miss = ew.select(ew.lt(ew.abs(x), 0.5), near, far)
+    step = ew.mul(ew.mul(0.5 * math.sqrt(math.pi), exp(square(z))), miss)
+    return ew.select(ew.and_(inside, ew.ne(x, 0.0)), ew.sub(y, step), y)
+
+
+def _polygamma(m, x, elsewhere):
+    """digamma for m = 0; for m > 0 it goes to 0 at infinity, and has the sign of (-1)^(m + 1) at its pole 0."""
+    even = ew.eq(m, ew.mul(2.0, ew.floor(ew.mul(0.5, m))))
+    pole = ew.select(even, full(-math.inf, x), full(math.inf, x))
+    value = ew.select(ew.eq(x, 0.0), pole, ew.select(ew.eq(x, math.inf), full(0, x), elsewhere))
+    return ew.select(ew.eq(m, 0.0), special.digamma(x), value)
+
+
+def _zeta(x, q, elsewhere):
+    """It goes to 0 as q grows."""
+    return ew.select(ew.and_(ew.eq(q, math.inf), ew.gt(x, 1.0)), full(0, x), elsewhere)
+
+
+lowers(special.erf_inv)(corrected(chlo("chlo.erf_inv"), _erf_inv))
+lowers(special.polygamma)(corrected(chlo("chlo.polygamma"), _polygamma))
+lowers(special.zeta)(corrected(chlo("chlo.zeta"), _zeta))
 lowers(special.lgamma)(corrected(chlo("chlo.lgamma"), _lgamma))
 lowers(special.digamma)(corrected(chlo("chlo.digamma"), _digamma))
 

@@ -10,14 +10,14 @@ import math
 from funcml.core.errors import MissingRuleError
 from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim
-from funcml.primitives.elementwise import add, div, eq, mul, neg, select, sign, sub
+from funcml.primitives.elementwise import abs, add, div, lt, mul, neg, select, sign, sub
 from funcml.primitives.powers import square
 from funcml.primitives.rows import FLOAT, binary, unary
 from funcml.primitives.tangents import scalar_of
 from funcml.primitives.transcendental import exp
 
 __all__ = [
-    "bessel_i0e", "bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta",
+    "bessel_i0e", "bessel_i1e", "bessel_i1e_over_x", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta",
 ]
 
 
@@ -69,11 +69,18 @@ def _like(x, value):
 # i0e x = exp(-|x|) I0(x), i1e x = exp(-|x|) I1(x);  I0' = I1, I1' = I0 - I1 / x             DLMF 10.29.3
 
 
-#: i1e' = i0e - (sign x + 1 / x) i1e, with i1e / x -> 1/2 at 0
+def bessel_i1e_over_x(x):
+    """i1e(x) / x = exp(-|x|) (1/2 + x^2 / 16 (1 + x^2 / 24 (1 + x^2 / 48 (1 + ...)))), by this series near 0; DLMF 10.25.2."""
+    near = lt(abs(x), 0.05)
+    q = square(x)
+    inner = add(1.0, mul(q, div(add(1.0, div(q, 48.0)), 24.0)))
+    series = mul(exp(neg(abs(x))), add(0.5, mul(div(q, 16.0), inner)))
+    return select(near, series, div(bessel_i1e(x), select(near, _like(x, 1), x)))
+
+
+#: i1e' = i0e - (sign x + 1 / x) i1e
 def _bessel_i1e_tangent(t, ans, x):
-    at_zero = eq(x, 0)
-    over_x = select(at_zero, _like(x, 0.5), div(ans, select(at_zero, _like(x, 1), x)))
-    return mul(t, sub(sub(bessel_i0e(x), mul(sign(x), ans)), over_x))
+    return mul(t, sub(sub(bessel_i0e(x), mul(sign(x), ans)), bessel_i1e_over_x(x)))
 
 
 #: i0e' = i1e - sign x i0e

@@ -1,0 +1,76 @@
+"""What a function of `funcml.scipy` is that acts element by element: a kernel on floats of one type and shape.
+
+    @elementwise
+    def betaln(a, b): ...
+
+Its operands are promoted to one dtype (integers become floats) and broadcast; float16 and bfloat16 are computed in float32.
+Called on arrays it runs as one program.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from funcml import dtypes, tree
+from funcml.core.tracing import aval_of
+from funcml.lowering.execute import fused
+from funcml.numpy.promotion import as_array, promote, settle, spread
+from funcml.primitives import elementwise as ew
+
+__all__ = ["elementwise"]
+
+
+def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = ()):
+    """Makes a kernel a function of anything that promotes; the parameters named in `static` are passed to it as they are.
+
+    `name` is what errors call it, if not its own name.
+
+    >>> @elementwise
+    ... def product(x, y=2):
+    ...     "x y."
+    ...     return x * y
+    >>> product(1.5)
+    Array(3., dtype=float32)
+    """
+    if kernel is None:
+        return functools.partial(elementwise, name=name, static=static)
+    name = name or kernel.__name__
+    signature = inspect.signature(kernel)
+    fixed = frozenset(static)
+
+    def whole(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = dict(bound.arguments)
+        names = [n for n in values if n not in fixed]
+        operands = promote(name, *[values[n] for n in names], inexact=True)
+        weak = all([aval_of(x).weak_type for x in operands])
+        dtype = aval_of(operands[0]).dtype
+        shape = next((s for s in (aval_of(x).shape for x in operands) if s), ())
+        narrow = dtypes.is_float(dtype) and dtypes.bit_width(dtype) < 32
+        wide = dtypes.float32 if narrow else dtype
+        for n, x in zip(names, operands, strict=True):
+            values[n] = ew.convert(as_array(spread(x, shape)), wide)
+        out = kernel(**values)
+        return tree.map(lambda y: _finished(y, wide, dtype, weak), out)
+
+    whole.__name__ = kernel.__name__
+    whole = fused(whole, static=static)
+
+    @functools.wraps(kernel)
+    def function(*args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        names = [n for n in given if n not in fixed]
+        settled = settle(name, *[given[n] for n in names])
+        return whole(**{**given, **dict(zip(names, settled, strict=True))})
+
+    return function
+
+
+def _finished(y, wide, dtype, weak: bool):
+    """A result of the kernel in the dtype of the operands, weakly typed if they all were."""
+    found = aval_of(y).dtype
+    if found == wide:
+        return ew.convert(y, dtype, weak)
+    return y
