@@ -15,7 +15,7 @@ import math
 
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim
-from funcml.primitives.elementwise import add, div, eq, gt, le, lt, max, mul, neg, or_, select, sub
+from funcml.primitives.elementwise import add, div, eq, le, lt, max, mul, neg, or_, select, sub
 from funcml.primitives.rows import FLOAT, Elementwise
 from funcml.primitives.special import digamma, lgamma, polygamma
 from funcml.primitives.tangents import scalar_of

@@ -21,20 +21,20 @@ from funcml.primitives import elementwise as ew
 __all__ = ["elementwise"]
 
 
-def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = ()):
+def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = (), wide: bool = False):
     """Makes a kernel a function of anything that promotes; the parameters named in `static` are passed to it as they are.
 
-    `name` is what errors call it, if not its own name.
+    `name` is what errors call it, if not its own name. A `wide` one computes in float64 what comes in float32.
 
     >>> @elementwise
     ... def product(x, y=2):
     ...     "x y."
     ...     return x * y
     >>> product(1.5)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
     if kernel is None:
-        return functools.partial(elementwise, name=name, static=static)
+        return functools.partial(elementwise, name=name, static=static, wide=wide)
     name = name or kernel.__name__
     signature = inspect.signature(kernel)
     fixed = frozenset(static)
@@ -48,12 +48,11 @@ def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = ()):
         weak = all([aval_of(x).weak_type for x in operands])
         dtype = aval_of(operands[0]).dtype
         shape = next((s for s in (aval_of(x).shape for x in operands) if s), ())
-        narrow = dtypes.is_float(dtype) and dtypes.bit_width(dtype) < 32
-        wide = dtypes.float32 if narrow else dtype
+        inner = _inner_dtype(dtype, wide)
         for n, x in zip(names, operands, strict=True):
-            values[n] = ew.convert(as_array(spread(x, shape)), wide)
+            values[n] = ew.convert(as_array(spread(x, shape)), inner)
         out = kernel(**values)
-        return tree.map(lambda y: _finished(y, wide, dtype, weak), out)
+        return tree.map(lambda y: _finished(y, inner, dtype, weak), out)
 
     whole.__name__ = kernel.__name__
     whole = fused(whole, static=static)
@@ -68,9 +67,16 @@ def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = ()):
     return function
 
 
-def _finished(y, wide, dtype, weak: bool):
+def _inner_dtype(dtype, wide: bool):
+    """The dtype in which a kernel computes."""
+    if not dtypes.is_float(dtype) or dtypes.bit_width(dtype) > 32:
+        return dtype
+    return dtypes.float64 if wide else dtypes.float32
+
+
+def _finished(y, inner, dtype, weak: bool):
     """A result of the kernel in the dtype of the operands, weakly typed if they all were."""
     found = aval_of(y).dtype
-    if found == wide:
+    if found == inner:
         return ew.convert(y, dtype, weak)
     return y

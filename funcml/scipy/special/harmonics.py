@@ -20,7 +20,7 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None):
 
     >>> import numpy as np
     >>> sph_harm_y(np.array([1]), np.array([0]), np.array([0.0]), np.array([0.0]))
-    Array([0.48860252+0.j], dtype=complex64)
+    Array([0.48860251+0.j], dtype=complex128)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n must be None; differentiate with respect to theta and phi instead")

@@ -15,7 +15,7 @@ def hyp1f1(a, b, x):
     By the series for |x| < 100, and by its asymptotic expansion beyond, which wants a and b smaller than the root of |x|.
 
     >>> hyp1f1(1.0, 2.0, 1.0)
-    Array(1.7182817, dtype=float32)
+    Array(1.7182819, dtype=float32, weak_type=True)
     """
     return hypergeometric.hyp1f1(a, b, x)
 
@@ -26,6 +26,6 @@ def hyp2f1(a, b, c, x):
     unless the series ends. DLMF 15.2.1.
 
     >>> hyp2f1(1.0, 1.0, 2.0, 0.5)
-    Array(1.3862944, dtype=float32)
+    Array(1.3862944, dtype=float32, weak_type=True)
     """
     return hypergeometric.hyp2f1(a, b, c, x)

@@ -19,7 +19,7 @@ def expit(x):
     """1 / (1 + exp(-x)).
 
     >>> expit(0.0)
-    Array(0.5, dtype=float32)
+    Array(0.5, dtype=float32, weak_type=True)
     """
     return tr.logistic(x)
 
@@ -29,7 +29,7 @@ def logit(x):
     """log(x / (1 - x)), the inverse of expit.
 
     >>> logit(0.75)
-    Array(1.0986123, dtype=float32)
+    Array(1.0986123, dtype=float32, weak_type=True)
     """
     near = jnp.abs(x - 0.5) < 0.25
     middle = 2 * jnp.arctanh(2 * (jnp.where(near, x, 0.5) - 0.5))
@@ -64,7 +64,7 @@ def xlogy(x, y):
     """x log(y); 0 where x = 0, unless y is nan.
 
     >>> xlogy(0.0, 0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
     return _xlogy(x, y)
 
@@ -74,7 +74,7 @@ def xlog1py(x, y):
     """x log(1 + y); 0 where x = 0, unless y is nan.
 
     >>> xlog1py(0.0, -1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
     return _xlog1py(x, y)
 
@@ -84,7 +84,7 @@ def entr(x):
     """-x log(x); 0 where x = 0, -inf where x < 0.
 
     >>> entr(1.0)
-    Array(-0., dtype=float32)
+    Array(-0., dtype=float32, weak_type=True)
     """
     return jnp.where(x < 0, -math.inf, -_xlogy(x, x))
 
@@ -102,7 +102,7 @@ def rel_entr(p, q):
     """p log(p / q); 0 where p = 0 and q >= 0, inf where p or q is negative, or q alone is 0.
 
     >>> rel_entr(2.0, 1.0)
-    Array(1.3862944, dtype=float32)
+    Array(1.3862944, dtype=float32, weak_type=True)
     """
     return _relative(p, q, lambda p, q: p * jnp.log(p / q), 0.0)
 
@@ -112,7 +112,7 @@ def kl_div(p, q):
     """p log(p / q) - p + q; q where p = 0 and q >= 0, inf where p or q is negative, or q alone is 0.
 
     >>> kl_div(2.0, 1.0)
-    Array(0.38629436, dtype=float32)
+    Array(0.38629436, dtype=float32, weak_type=True)
     """
     return _relative(p, q, lambda p, q: p * deviance(q, p), q)
 
@@ -135,7 +135,7 @@ def boxcox(x, lmbda):
     """(x^lmbda - 1) / lmbda, and log(x) where lmbda is 0. Box and Cox (1964).
 
     >>> boxcox(4.0, 0.5)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
     return _power_transform(jnp.log(x), lmbda)
 
@@ -145,6 +145,6 @@ def boxcox1p(x, lmbda):
     """((1 + x)^lmbda - 1) / lmbda, and log(1 + x) where lmbda is 0.
 
     >>> boxcox1p(3.0, 0.5)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
     return _power_transform(jnp.log1p(x), lmbda)
