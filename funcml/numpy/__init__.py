@@ -19,6 +19,12 @@ from funcml.numpy import array_methods, fft, linalg
 from funcml.numpy.array_api import VERSION as __array_api_version__
 from funcml.numpy.array_api import ArrayNamespaceInfo as __array_namespace_info__
 from funcml.numpy.convolutions import convolve, correlate
+from funcml.numpy.bitpacking import (
+    packbits, unpackbits,
+)
+from funcml.numpy.covariance import (
+    corrcoef, cov,
+)
 from funcml.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, full, full_like, geomspace, indices, ix_,
     linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
@@ -27,8 +33,14 @@ from funcml.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, diagonal, eye, fill_diagonal, identity, mask_indices, tri,
     tril, tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from,
 )
+from funcml.numpy.files import (
+    fromfile, fromiter, fromstring, load, save, savez,
+)
 from funcml.numpy.floats import (
     copysign, frexp, heaviside, isfinite, isinf, isnan, isneginf, isposinf, ldexp, nan_to_num, nextafter, signbit,
+)
+from funcml.numpy.histograms import (
+    bincount, histogram, histogram2d, histogram_bin_edges, histogramdd,
 )
 from funcml.numpy.linear import (
     cross, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot, vecmat,
@@ -71,6 +83,9 @@ from funcml.numpy.reductions import (
     max, mean, min, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum,
     nanvar, prod, ptp, std, sum, var,
 )
+from funcml.numpy.sampled import (
+    diff, ediff1d, gradient, interp, trapezoid, unwrap,
+)
 from funcml.numpy.selection import (
     argwhere, compress, extract, flatnonzero, nonzero, repeat, select, take, take_along_axis, where,
 )
@@ -90,6 +105,9 @@ from funcml.numpy.ufuncs import (
     logaddexp2, logical_and, logical_not, logical_or, logical_xor, maximum, minimum, mod, modf, multiply, negative,
     not_equal, positive, pow, power, rad2deg, radians, real, reciprocal, remainder, right_shift, rint, round, sign,
     sin, sinc, sinh, sqrt, square, subtract, tan, tanh, true_divide, trunc,
+)
+from funcml.numpy.windows import (
+    bartlett, blackman, hamming, hanning, kaiser,
 )
 from funcml.numpy.scalar_types import DefaultType as _DefaultType
 from funcml.numpy.scalar_types import scalar_types as _scalar_types
@@ -424,6 +442,32 @@ __all__ = [
     "vstack",
     # bytes, text and files
     "frombuffer",
+    # functions known by samples
+    "diff",
+    "ediff1d",
+    "gradient",
+    "interp",
+    "trapezoid",
+    "unwrap",
+    # windows
+    "bartlett",
+    "blackman",
+    "hamming",
+    "hanning",
+    "kaiser",
+    # counts
+    "bincount",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    # covariances
+    "corrcoef",
+    "cov",
+    # bits as bytes
+    "packbits",
+    "unpackbits",
+    # files and texts
     "fromfile",
     "fromiter",
     "fromstring",

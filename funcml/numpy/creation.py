@@ -29,7 +29,8 @@ from funcml.numpy.promotion import (
 from funcml.primitives import elementwise as ew
 from funcml.primitives import shaping
 from funcml.primitives import transcendental as tr
-from funcml.primitives.axes import broadcast_in_dim_p, moveaxis, reshape
+from funcml.primitives.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis, reshape
+from funcml.primitives.identities import optimization_barrier
 
 __all__ = [
     "arange",
@@ -296,7 +297,8 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     return (out, step) if retstep else out
 
 
-# x_i = start (1 - i / n) + stop (i / n)
+# x_i = start (n - i) / n + stop i / n. The barrier keeps both shares rounded alike, so that the middle of (-a, a) is 0; both
+# ends are put in as they are.
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def _linspace(start, stop, num, endpoint, dtype, axis):
     start, stop = promote("linspace", start, stop, inexact=True, full=True)
@@ -305,12 +307,17 @@ def _linspace(start, stop, num, endpoint, dtype, axis):
     scale = literal(1 / intervals if intervals else math.nan, inexact)
     step = ew.mul(ew.sub(stop, start), scale)
     real = dtypes.real_dtype(inexact)
-    t = ew.div(shaping.iota(real, (num,)), literal(max(intervals, 1), real))
-    t = spread(reshape(ew.convert(t, inexact), (num,) + (1,) * len(shape)), (num, *shape))
-    wide = [spread(reshape(x, (1, *shape)), (num, *shape)) for x in (start, stop)]
-    out = ew.add(ew.mul(wide[0], ew.sub(1.0, t)), ew.mul(wide[1], t))
-    if endpoint and num > 1:
-        out = shaping.concatenate([shaping.slice_in_dim(out, 0, num - 1), reshape(stop, (1, *shape))], 0)
+    n, place = literal(max(intervals, 1), real), shaping.iota(real, (num,))
+    shares = optimization_barrier((ew.div(ew.sub(n, place), n), ew.div(place, n)))
+    thin = [reshape(x, (1, *shape)) for x in (start, stop)]
+    out = ew.add(*[
+        ew.mul(spread(x, (num, *shape)), broadcast_in_dim(ew.convert(share, inexact), (num, *shape), (0,)))
+        for x, share in zip(thin, shares, strict=True)
+    ])
+    if num:
+        ends = (thin[0], *thin[1:][: endpoint and num > 1])
+        inside = shaping.slice_in_dim(out, 1, num + 1 - len(ends))
+        out = shaping.concatenate([ends[0], inside, *ends[1:]], 0)
     if dtypes.is_integer(dtype):
         out = ew.floor(out)
     return ew.convert(moveaxis(out, 0, axis_of("linspace", axis, len(shape) + 1)), dtype), step
