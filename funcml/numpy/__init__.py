@@ -89,9 +89,12 @@ from funcml.numpy.sampled import (
 from funcml.numpy.selection import (
     argwhere, compress, extract, flatnonzero, nonzero, repeat, select, take, take_along_axis, where,
 )
+from funcml.numpy.sets import (
+    intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts, unique_inverse,
+    unique_values,
+)
 from funcml.numpy.sorting import (
-    argpartition, argsort, digitize, lexsort, partition, searchsorted, sort, sort_complex, unique, unique_all,
-    unique_counts, unique_inverse, unique_values,
+    argpartition, argsort, digitize, lexsort, partition, searchsorted, sort, sort_complex,
 )
 from funcml.numpy.statistics import (
     median, nanmedian, nanpercentile, nanquantile, percentile, quantile,
@@ -302,11 +305,6 @@ __all__ = [
     "searchsorted",
     "sort",
     "sort_complex",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
     # order statistics
     "median",
     "nanmedian",
@@ -495,6 +493,17 @@ __all__ = [
     "apply_over_axes",
     "fromfunction",
     "vectorize",
+    # sets
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     # the array type and dtypes
     "bfloat16",
     "bool",

@@ -5,30 +5,25 @@ nan stands last, whatever its sign; complex numbers are ordered by real part, th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
-from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axis_of, concrete, index_of
+from funcml.numpy.arguments import axis_of, index_of
 from funcml.numpy.manipulation import unstack
-from funcml.numpy.promotion import as_array, exact, operand, promote_dtypes, settle, spread
+from funcml.numpy.promotion import as_array, operand, promote_dtypes, settle, spread
 from funcml.numpy.rows import fill
-from funcml.numpy.selection import nonzero, take
+from funcml.numpy.selection import take
 from funcml.numpy.ufuncs import less
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import reductions as red
 from funcml.primitives import shaping
 from funcml.primitives import sorting as order
 
 __all__ = [
-    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "unique",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort", "sort_complex",
 ]
 
 
@@ -214,104 +209,3 @@ def _digitize(x, bins, right):
     falling = ew.sub(np.int32(n), _search(shaping.rev(bins, (0,)), x, side, dtypes.int32))
     ends = [ax.squeeze(shaping.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, n - 1)]
     return ew.select(ew.le(ends[0], ends[1]), rising, falling)
-
-
-# ---- different elements ------------------------------------------------------------------------------------------
-
-
-class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
-
-    values: Array
-    inverse_indices: Array
-
-
-class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis=None, *,
-           equal_nan: bool = True, size: int | None = None, fill_value=None, sorted: bool = True):
-    """The different elements of `ar` (slices along `axis`) in order; also where each stands first, which each element is,
-    and how many there are of it, if asked for.
-
-    `size` fixes how many are given, so that `ar` may be traced: more are cut off, and missing ones are `fill_value` (the
-    least element). It is not offered together with `axis`.
-    """
-    ar = as_array(operand("unique", ar))
-    if size is None:
-        host = concrete("unique", "the array (without `size`)", ar)
-        flags = (bool(return_index), bool(return_inverse), bool(return_counts))
-        found: Any = np.unique(host, *flags, axis, equal_nan=equal_nan)  # type: ignore[call-overload]
-        if not isinstance(found, tuple):
-            return asarray(found)
-        return (asarray(found[0]), *[asarray(x, dtypes.default_int()) for x in found[1:]])
-    if axis is not None and ar.ndim != 1:
-        raise NotImplementedError("unique: `size` is not offered together with `axis`; drop one, or flatten the array")
-    wanted = (bool(return_index), bool(return_inverse), bool(return_counts), bool(equal_nan))
-    outs = _unique(ar, exact(fill_value), index_of("unique", "size", size), *wanted, dtypes.default_int())
-    return outs[0] if len(outs) == 1 else outs
-
-
-@fused(static=("size", "with_index", "with_inverse", "with_counts", "equal_nan", "dtype"))
-def _unique(ar, fill_value, size, with_index, with_inverse, with_counts, equal_nan, dtype):
-    flat = ax.reshape(ar, (ar.size,))
-    n = ar.size
-    values, came_from = order.sort((flat, shaping.iota(dtype, (n,))), 0, True)
-    before = shaping.slice_in_dim(values, 0, max(n - 1, 0))
-    behind = shaping.slice_in_dim(values, min(1, n), n)
-    differs = ew.ne(before, behind)
-    if equal_nan and dtypes.is_inexact(ar.dtype):
-        differs = ew.and_(differs, ew.not_(ew.and_(ew.ne(before, before), ew.ne(behind, behind))))
-    starts = shaping.pad(differs, np.True_, [(min(1, n), 0, 0)])
-    (place,) = nonzero(starts, size=size, fill_value=n)
-    present = ew.lt(place, fill(place, n))
-    filler = spread(ew.convert(as_array(fill_value), ar.dtype), (size,)) if fill_value is not None else None
-    found = take(values, place, mode="clip")
-    if filler is None:
-        filler = spread(shaping.slice_in_dim(found, 0, min(1, size)), (size,))
-    outs = [ew.select(present, found, filler)]
-    if with_index:
-        first = take(came_from, place, mode="clip")
-        outs.append(ew.select(present, first, spread(shaping.slice_in_dim(first, 0, min(1, size)), (size,))))
-    if with_inverse:
-        number = ew.sub(red.cumsum(ew.convert(starts, dtype), 0), 1)
-        _, inverse = order.sort((came_from, number), 0)
-        outs.append(ax.reshape(inverse, ar.shape))
-    if with_counts:
-        ends = shaping.concatenate([shaping.slice_in_dim(place, min(1, size), size),
-                                    ax.broadcast_in_dim(dtype.type(n), (min(1, size),))], 0)
-        outs.append(ew.sub(ends, place))
-    return tuple(outs)
-
-
-def unique_values(x, /, *, size: int | None = None, fill_value=None) -> Array:
-    """The different elements, each nan for itself."""
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
-
-
-def unique_counts(x, /, *, size: int | None = None, fill_value=None):
-    """The different elements and how many there are of each."""
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
-
-
-def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
-    """The different elements and which of them each element is."""
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
-
-
-def unique_all(x, /, *, size: int | None = None, fill_value=None):
-    """The different elements, where each stands first, which of them each element is, and how many there are of each."""
-    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
