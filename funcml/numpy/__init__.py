@@ -33,9 +33,6 @@ from funcml.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, diagonal, eye, fill_diagonal, identity, mask_indices, tri,
     tril, tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from,
 )
-from funcml.numpy.files import (
-    fromfile, fromiter, fromstring, load, save, savez,
-)
 from funcml.numpy.floats import (
     copysign, frexp, heaviside, isfinite, isinf, isnan, isneginf, isposinf, ldexp, nan_to_num, nextafter, signbit,
 )
@@ -465,13 +462,6 @@ __all__ = [
     # bits as bytes
     "packbits",
     "unpackbits",
-    # files and texts
-    "fromfile",
-    "fromiter",
-    "fromstring",
-    "load",
-    "save",
-    "savez",
     # grids and index tricks
     "c_",
     "index_exp",

@@ -18,7 +18,6 @@ from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import indexing, sorting
 from funcml.primitives import reductions as red
-from funcml.primitives.identities import optimization_barrier
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
@@ -138,7 +137,7 @@ def _of_rows(rows, q, method, skip_nan):
     q = ax.broadcast_in_dim(q, shape, (1,))
     first, second = _SHARES[method]
     place = ew.mul(q, ew.add(last, 2.0 - first - second) if first + second != 2 else last)
-    place = optimization_barrier((place,))[0] if method in _STEPS else place  # a product that is not rounded would miss a step
+    place = ew.max(place, 0.0) if method in _STEPS else place  # else contracted with the addition, so that steps are missed
     place = ew.add(place, first - 1.0) if first != 1 else place
     floor = ew.floor(place)
     below, above = [
