@@ -39,6 +39,9 @@ from funcml.numpy.floats import (
 from funcml.numpy.histograms import (
     bincount, histogram, histogram2d, histogram_bin_edges, histogramdd,
 )
+from funcml.numpy.integers import (
+    gcd, lcm,
+)
 from funcml.numpy.linear import (
     cross, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot, vecmat,
 )
@@ -47,6 +50,9 @@ from funcml.numpy.logic import (
 )
 from funcml.numpy.joining import (
     append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack,
+)
+from funcml.numpy.polynomials import (
+    poly, polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander,
 )
 from funcml.numpy.storage import (
     frombuffer, fromfile, fromiter, fromstring, load, save, savez,
@@ -494,6 +500,20 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    # polynomials
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "trim_zeros",
+    "vander",
+    # divisors
+    "gcd",
+    "lcm",
     # the array type and dtypes
     "bfloat16",
     "bool",

@@ -38,6 +38,7 @@ def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
 
     The first of the eight is the highest bit, or the lowest for bitorder 'little'.
 
+    >>> import numpy as np
     >>> packbits(np.array([1, 0, 1]))
     Array([160], dtype=uint8)
     """
@@ -65,7 +66,8 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
 
     `count` elements are given: 0 behind the last, if there are fewer; a negative number counts from the end.
 
-    >>> unpackbits(np.array([160], np.uint8), count=3)
+    >>> import numpy as np
+    >>> unpackbits(packbits(np.array([1, 0, 1])), count=3)
     Array([1, 0, 1], dtype=uint8)
     """
     _check_order("unpackbits", bitorder)

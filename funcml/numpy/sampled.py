@@ -45,6 +45,7 @@ def _steps(x, axis: int):
 def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
     """The n-th difference along an axis, x[i + 1] - x[i] applied n times, of `a` between `prepend` and `append`.
 
+    >>> import numpy as np
     >>> diff(np.array([1, 4, 9]))
     Array([3, 5], dtype=int64)
     """
@@ -99,6 +100,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     Inside, the slope is that of the parabola through three neighbours; at the ends that of the line through two of them, or
     for `edge_order=2` of the parabola again.
 
+    >>> import numpy as np
     >>> gradient(np.array([0.0, 1.0, 4.0, 9.0]))
     Array([1., 2., 4., 5.], dtype=float64)
     """
@@ -163,6 +165,7 @@ def _slopes(f, distance, axis, edge_order):
 def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
     """The integral along an axis of the line through the samples `y` at the places `x`, or `dx` apart.
 
+    >>> import numpy as np
     >>> trapezoid(np.array([1.0, 2.0, 3.0]))
     Array(4., dtype=float64)
     """
@@ -204,6 +207,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
     Below and above all points it is `left` and `right`: the value of the point there, if None, or the line prolonged, if
     'extrapolate'. With a `period` the function repeats, and `xp` need not be in order.
 
+    >>> import numpy as np
     >>> interp(2.5, np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 0.0]))
     Array(1., dtype=float64)
     """
@@ -279,6 +283,7 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * math.pi) -> Array:
 
     Steps that are shorter than `discont` (and at least half a period) stay as they are.
 
+    >>> import numpy as np
     >>> unwrap(np.array([0, 1, 2, -1, 0]), period=4)
     Array([0, 1, 2, 3, 4], dtype=int64)
     """
