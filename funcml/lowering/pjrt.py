@@ -310,18 +310,20 @@ def _import_dlpack(x: Any, home: Device, on_host: bool, copy: bool | None) -> Bu
 # ---- executables
 
 _YNN_FUSION = "xla_cpu_experimental_ynn_fusion_type"
+_SOUND_FUSION = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
 
 def _needed_options(device: Device) -> Options:
     """Options without which the backend is wrong.
 
-    XLA:CPU of jaxlib < 0.12 miscompiles some fused reductions (rows of a batched matvec, rank >= 7); with its
-    library fusions off it does not. A flag that the user gave in XLA_FLAGS wins.
+    XLA:CPU of jaxlib < 0.12 miscompiles some reductions and products that it fuses for its library (rows of a batched
+    matvec, rank >= 7); single products it hands over rightly, and those are what the library is fast at. A flag that the user
+    gave in XLA_FLAGS wins.
     """
     faulty = device.platform == "cpu" and _xla().version < (0, 12)
     if not faulty or _YNN_FUSION in os.environ.get("XLA_FLAGS", ""):
         return ()
-    return ((_YNN_FUSION, ""),)
+    return ((_YNN_FUSION, _SOUND_FUSION),)
 
 
 def _compile_options(device: Device, options: Options) -> Any:

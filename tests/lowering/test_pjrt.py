@@ -239,7 +239,7 @@ def test_lapack():
 
 
 def test_rows_of_a_batched_matvec_are_right(rng):
-    """XLA:CPU of jaxlib 0.10 computes wrong rows here unless its library fusions are off."""
+    """XLA:CPU of jaxlib 0.10 computes wrong rows here if its library takes more than single products."""
     n = 16385
     program = pjrt.compile(module(
         f"(%w: tensor<3x3xf64>, %x: tensor<{n}x3xf64>) -> tensor<{n}xf64>",
