@@ -3,6 +3,7 @@
     mlp          : 50 layers of tanh(x w + b), mean squared error
     transformer  : 12 layers of pre-norm attention and gelu, written out, mean cross-entropy
     thirty       : 30 elementwise operations and a sum
+    compiled     : name -> (model(library, params, ...), inputs), the programs whose compiled code is timed
 
 Parameters are trees of NumPy arrays from a seeded generator; `np.asarray` makes them either library's.
 """
@@ -13,7 +14,7 @@ import math
 
 import numpy
 
-__all__ = ["mlp", "mlp_inputs", "thirty", "transformer", "transformer_inputs"]
+__all__ = ["compiled", "mlp", "mlp_inputs", "thirty", "transformer", "transformer_inputs"]
 
 
 # ---- an MLP ------------------------------------------------------------------------------------------------------
@@ -113,3 +114,80 @@ def thirty(np, x):
         y = np.sin(y) * x + y
         y = np.tanh(y)
     return np.sum(y * y)
+
+
+# ---- programs for compiled speed -----------------------------------------------------------------------------------
+#
+# `library` has `package` (funcml or jax, with `lax`) and `np`.
+
+
+def cnn(library, params, images, labels):
+    """Two convolutions with pooling and a dense layer; mean cross-entropy."""
+    lax, np = library.package.lax, library.np
+    x = images
+    for kernel in params["kernels"]:
+        x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = np.maximum(x, 0.0)
+        x = lax.reduce_window(x, -math.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    logits = x.reshape(x.shape[0], -1) @ params["dense"]
+    return -np.mean(np.take_along_axis(logits - np.log(np.sum(np.exp(logits), -1, keepdims=True)), labels[:, None], 1))
+
+
+def _cnn_inputs(batch: int = 32):
+    rng = numpy.random.default_rng(1)
+    kernels = [rng.normal(0, 0.2, shape).astype("float32") for shape in ((3, 3, 1, 16), (3, 3, 16, 32))]
+    params = {"kernels": kernels, "dense": _normal(rng, 7 * 7 * 32, 10)}
+    return params, rng.normal(size=(batch, 28, 28, 1)).astype("float32"), rng.integers(0, 10, batch).astype("int32")
+
+
+def lstm(library, params, xs, targets):
+    """An LSTM whose steps are written out one after the other; mean squared error."""
+    np = library.np
+    h = c = np.zeros((xs.shape[1], params["w"].shape[1] // 4), "float32")
+    for t in range(xs.shape[0]):
+        gates = xs[t] @ params["u"] + h @ params["w"] + params["b"]
+        i, f, g, o = np.split(gates, 4, axis=1)
+        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        h = np.tanh(c) / (1 + np.exp(-o))
+    return np.mean((h - targets) ** 2)
+
+
+def _lstm_inputs(time: int = 20, batch: int = 32, width: int = 64):
+    rng = numpy.random.default_rng(2)
+    params = {"u": _normal(rng, width, 4 * width), "w": _normal(rng, width, 4 * width), "b": numpy.zeros(4 * width, "float32")}
+    return params, rng.normal(size=(time, batch, width)).astype("float32"), _normal(rng, batch, width)
+
+
+def spectral_filter(library, filter_, signals):
+    """The energy of signals filtered in the frequency domain."""
+    np = library.np
+    return np.sum(np.fft.irfft(np.fft.rfft(signals) * filter_) ** 2)
+
+
+def _spectral_inputs(batch: int = 64, length: int = 4096):
+    rng = numpy.random.default_rng(3)
+    return rng.normal(size=length // 2 + 1).astype("float32"), rng.normal(size=(batch, length)).astype("float32")
+
+
+def gaussian(library, factor, x):
+    """The log-density of a normal distribution whose covariance is A A^T + I: a product, a factorisation, two solves."""
+    np = library.np
+    cov = factor @ factor.T + np.eye(factor.shape[0], dtype="float32")
+    return np.sum(x * np.linalg.solve(cov, x)) + np.linalg.slogdet(cov)[1] + np.sum(np.linalg.cholesky(cov))
+
+
+def _gaussian_inputs(n: int = 128, columns: int = 16):
+    rng = numpy.random.default_rng(4)
+    return _normal(rng, n, n), rng.normal(size=(n, columns)).astype("float32")
+
+
+def compiled() -> dict:
+    """The programs by name, each with the arguments behind `library`; the first is differentiated."""
+    return {
+        "MLP": (lambda library, *args: mlp(library.np, *args), mlp_inputs(10, 256, 128)),
+        "CNN": (cnn, _cnn_inputs()),
+        "transformer": (lambda library, *args: transformer(library.np, *args), transformer_inputs(4, 128, 4, 64)),
+        "LSTM": (lstm, _lstm_inputs()),
+        "FFT": (spectral_filter, _spectral_inputs()),
+        "linear algebra": (gaussian, _gaussian_inputs()),
+    }

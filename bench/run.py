@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from timing import Row
 
-BENCHES = ("tracing", "eager", "dispatch", "startup")
+BENCHES = ("tracing", "compiled", "eager", "dispatch", "startup")
 
 
 def main() -> None:
