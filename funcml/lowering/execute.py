@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,18 @@ from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_stablehlo
 from funcml.transforms.simplify import dce
 
-__all__ = ["Program", "compiled", "forget_programs", "fused", "lowered", "run_primitive", "run_program", "wrap_all"]
+__all__ = [
+    "Program",
+    "by_type",
+    "compiled",
+    "forget_programs",
+    "fused",
+    "lowered",
+    "run_primitive",
+    "run_program",
+    "unary_by_type",
+    "wrap_all",
+]
 
 
 class Program:
@@ -352,6 +364,79 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
         return outs[0] if found.single else tree.unflatten(found.treedef, outs)
 
     return call
+
+
+def by_type(function: Callable | None = None, *, static: int = 0) -> Any:
+    """`function(array, .., *static arguments)` with its program remembered by the types of its arrays, for the shortest calls.
+
+    The last `static` arguments are hashable. What is not called on arrays of one device alone, outside any trace, or
+    is no program of one result, goes through `function`.
+    """
+    if function is None:
+        return functools.partial(by_type, static=static)
+    programs: dict[tuple, Program | None] = {}
+    _fused_caches.append(programs)
+    frames = tracing._state
+
+    def one(x, *fixed):
+        if type(x) is DeviceArray and not frames.frames:
+            program = programs.get((config._trace_key, x.aval, *fixed))
+            if program is not None:
+                array = _new_array(DeviceArray)
+                (array._buffer,) = program._run([x._buffer])
+                (array.aval,) = program.computed
+                return array
+            return _remember(programs, function, (x,), fixed)
+        return function(x, *fixed)
+
+    def two(x, y, *fixed):
+        if type(x) is DeviceArray and type(y) is DeviceArray and not frames.frames:
+            program = programs.get((config._trace_key, x.aval, y.aval, *fixed))
+            if program is not None:
+                array = _new_array(DeviceArray)
+                (array._buffer,) = program._run([x._buffer, y._buffer])
+                (array.aval,) = program.computed
+                return array
+            return _remember(programs, function, (x, y), fixed)
+        return function(x, y, *fixed)
+
+    arrays = function.__code__.co_argcount - static
+    return {1: one, 2: two}[arrays]
+
+
+def unary_by_type(function: Callable) -> Callable:
+    """`by_type` for a ufunc of one operand, `function(x, /, out=None, where=None)`."""
+    programs: dict[tuple, Program | None] = {}
+    _fused_caches.append(programs)
+    frames = tracing._state
+
+    @functools.wraps(function)
+    def call(x, /, out=None, where=None):
+        if type(x) is DeviceArray and out is where is None and not frames.frames:
+            program = programs.get((config._trace_key, x.aval))
+            if program is not None:
+                array = _new_array(DeviceArray)
+                (array._buffer,) = program._run([x._buffer])
+                (array.aval,) = program.computed
+                return array
+            return _remember(programs, function, (x,), ())
+        return function(x, out, where)
+
+    return call
+
+
+def _remember(programs: dict, function: Callable, arrays: tuple, fixed: tuple):
+    """The result of a call; and, unless it is known not to be possible, its program for the next one."""
+    key = (config._trace_key, *[x.aval for x in arrays], *fixed)
+    out = function(*arrays, *fixed)
+    if key in programs or config.disable_jit or _device_count() > 1:
+        return out
+    _make_room(programs)
+    jaxpr, captured = trace(lambda *tracers: [function(*tracers, *fixed)], [x.aval for x in arrays])
+    _, device = placed(list(arrays))
+    program = Program(jaxpr, device, getattr(function, "__name__", "main")).compile() if not captured else None
+    programs[key] = program if program is not None and program.single else None
+    return out
 
 
 class _Unfusable(Exception):

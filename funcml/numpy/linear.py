@@ -14,7 +14,7 @@ from funcml import dtypes
 from funcml.core.config import config
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
-from funcml.lowering.execute import fused
+from funcml.lowering.execute import by_type, fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.diagonals import diagonal
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, settle, spread
@@ -63,6 +63,13 @@ def _matrix_product(ndim: int, batch: int, precision) -> dict:
     }
 
 
+@by_type
+def _plain_matmul(a, b):
+    """The product of matrices, or of stacks of as many, of one dtype."""
+    ndim = aval_of(a).ndim
+    return bind(dot_general_p, (a, b), _matrix_product(ndim, aval_of(b).ndim - 2, config.default_matmul_precision))
+
+
 # ---- matrix products ---------------------------------------------------------------------------------------------
 
 
@@ -79,7 +86,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
         if x.dtype is y.dtype and x.ndim > 1 < y.ndim and x.shape[-1] == y.shape[-2] and dtypes.is_inexact(x.dtype):
             batch = y.ndim - 2
             if not batch or (x.ndim == y.ndim and x.shape[:batch] == y.shape[:batch]):
-                return bind(dot_general_p, (a, b), _matrix_product(x.ndim, batch, config.default_matmul_precision))
+                return _plain_matmul(a, b)
     return _matmul(operand("matmul", a), operand("matmul", b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.tracing import aval_of
-from funcml.lowering.execute import fused
+from funcml.lowering.array import DeviceArray
+from funcml.lowering.execute import by_type, fused
 from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.norms import euclidean
 from funcml.numpy.promotion import as_array, broadcast_shapes, exact, literal, operand, promote, spread
@@ -110,6 +111,8 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     >>> sum(np.arange(6).reshape(2, 3), axis=0)
     Array([3, 5, 7], dtype=int64)
     """
+    if type(a) is DeviceArray and out is dtype is initial is where is None and promote_integers and type(axis) in _PLAIN_AXES:
+        return _plain_total(a, "sum", axis, bool(keepdims))
     no_out("sum", out)
     if type(a) is Selected:
         return reduce_selected(sum, a, axis, keepdims, where, dtype=dtype, initial=initial, promote_integers=promote_integers)
@@ -124,6 +127,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     return _total(operand("prod", a), exact(initial), where, "prod", static_axis(axis), dtype, bool(keepdims), promote_integers)
 
 
+_PLAIN_AXES = (type(None), int)  # what `by_type` can tell apart cheaply
 _TOTALS = {"sum": (ax.reduce_sum, ew.add, 0), "prod": (red.reduce_prod, ew.mul, 1)}
 
 
@@ -149,6 +153,11 @@ def _as(x, dtype):
 
 
 # ---- extremes ----------------------------------------------------------------------------------------------------
+
+
+@by_type(static=3)
+def _plain_total(a, name, axis, keepdims):
+    return _total(a, None, None, name, axis, None, keepdims, True)
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
@@ -296,10 +305,17 @@ def _count_nonzero(a, axis, keepdims, dtype):
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The arithmetic mean over the given axes, of the elements that `where` marks; nan if there is none."""
+    if type(a) is DeviceArray and out is dtype is where is None and type(axis) in _PLAIN_AXES:
+        return _plain_mean(a, axis, bool(keepdims))
     no_out("mean", out)
     if type(a) is Selected:
         return reduce_selected(mean, a, axis, keepdims, where, dtype=dtype)
     return _mean(operand("mean", a), where, static_axis(axis), dtype, bool(keepdims))
+
+
+@by_type(static=2)
+def _plain_mean(a, axis, keepdims):
+    return _mean(a, None, axis, None, keepdims)
 
 
 def _count(x, where, axes, keepdims, dtype):

@@ -14,7 +14,7 @@ from funcml import dtypes
 from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
-from funcml.lowering.execute import fused
+from funcml.lowering.execute import fused, unary_by_type
 from funcml.numpy.promotion import (
     PYTHON_SCALARS,
     as_array,
@@ -83,7 +83,7 @@ def unary(name: str, kernel, doc: str, *, inexact: bool = False):
             return x.map(ufunc)
         return whole(operand(name, x))
 
-    return _named(ufunc, name, doc)
+    return unary_by_type(_named(ufunc, name, doc))
 
 
 def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexact: bool = False):
