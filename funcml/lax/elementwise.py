@@ -6,6 +6,7 @@ from funcml import dtypes
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lax.operands import array, matched
+from funcml.lax.precision import check_accuracy
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import index_of
 from funcml.numpy.promotion import PYTHON_SCALARS, as_array, match_scalar, operand, operands, spread
@@ -31,6 +32,15 @@ def _unary(name: str, primitive, doc: str):
     return _named(function, name, doc)
 
 
+def _accurate(name: str, primitive, doc: str):
+    def function(x, *, accuracy=None):
+        if accuracy is not None:
+            check_accuracy(name, accuracy)
+        return bind(primitive, (operand(f"lax.{name}", x),))
+
+    return _named(function, name, doc)
+
+
 def _binary(name: str, primitive, doc: str):
     def whole(x, y):
         return bind(primitive, matched(name, x, y))
@@ -51,7 +61,16 @@ def _binary(name: str, primitive, doc: str):
 
 add = _binary("add", ew.add, "x + y.")
 sub = _binary("sub", ew.sub, "x - y.")
-mul = _binary("mul", ew.mul, "x y.")
+_mul = _binary("mul", ew.mul, "x y.")
+
+
+def mul(x, y, *, out_dtype=None):
+    """x y; in the dtype `out_dtype`, to which the operands are then converted first."""
+    if out_dtype is None:
+        return _mul(x, y)
+    return _mul(*[ew.convert(array("mul", v), dtypes.canonical(out_dtype)) for v in (x, y)])
+
+
 div = _binary("div", ew.div, "x / y; integers are divided towards zero.")
 rem = _binary("rem", ew.rem, "x - y trunc(x / y), of the sign of x.")
 max = _binary("max", ew.max, "The larger of x and y; nan where either is.")
@@ -61,7 +80,14 @@ abs = _unary("abs", ew.abs, "|x|, real also for complex numbers.")
 sign = _unary("sign", ew.sign, "-1, 0 or 1; x / |x| for complex numbers.")
 floor = _unary("floor", ew.floor, "The largest whole number not above x.")
 ceil = _unary("ceil", ew.ceil, "The smallest whole number not below x.")
-nextafter = _binary("nextafter", ew.nextafter, "The float next to x in the direction of y.")
+_nextafter = _binary("nextafter", ew.nextafter, "The float next to x in the direction of y.")
+
+
+def nextafter(x1, x2):
+    """The float next to x1 in the direction of x2."""
+    return _nextafter(x1, x2)
+
+
 is_finite = _unary("is_finite", ew.is_finite, "Whether x is neither infinite nor nan.")
 
 
@@ -90,9 +116,9 @@ def _type_text(x) -> str:
 
 # ---- powers and roots --------------------------------------------------------------------------------------------
 
-sqrt = _unary("sqrt", powers.sqrt, "The square root.")
-rsqrt = _unary("rsqrt", powers.rsqrt, "1 / sqrt(x).")
-cbrt = _unary("cbrt", powers.cbrt, "The cube root.")
+sqrt = _accurate("sqrt", powers.sqrt, "The square root.")
+rsqrt = _accurate("rsqrt", powers.rsqrt, "1 / sqrt(x).")
+cbrt = _accurate("cbrt", powers.cbrt, "The cube root.")
 square = _unary("square", powers.square, "x times x.")
 
 
@@ -127,22 +153,22 @@ def _pow_integer(x, y):
 
 # ---- exp, log, trigonometric and hyperbolic ----------------------------------------------------------------------
 
-exp = _unary("exp", tr.exp, "e to the power x.")
-exp2 = _unary("exp2", tr.exp2, "2 to the power x.")
-expm1 = _unary("expm1", tr.expm1, "exp(x) - 1, exact near 0.")
-log = _unary("log", tr.log, "The natural logarithm.")
-log1p = _unary("log1p", tr.log1p, "log(1 + x), exact near 0.")
-logistic = _unary("logistic", tr.logistic, "1 / (1 + exp(-x)).")
-sin = _unary("sin", tr.sin, "The sine.")
-cos = _unary("cos", tr.cos, "The cosine.")
-tan = _unary("tan", tr.tan, "The tangent.")
+exp = _accurate("exp", tr.exp, "e to the power x.")
+exp2 = _accurate("exp2", tr.exp2, "2 to the power x.")
+expm1 = _accurate("expm1", tr.expm1, "exp(x) - 1, exact near 0.")
+log = _accurate("log", tr.log, "The natural logarithm.")
+log1p = _accurate("log1p", tr.log1p, "log(1 + x), exact near 0.")
+logistic = _accurate("logistic", tr.logistic, "1 / (1 + exp(-x)).")
+sin = _accurate("sin", tr.sin, "The sine.")
+cos = _accurate("cos", tr.cos, "The cosine.")
+tan = _accurate("tan", tr.tan, "The tangent.")
 asin = _unary("asin", tr.asin, "The inverse of the sine.")
 acos = _unary("acos", tr.acos, "The inverse of the cosine.")
 atan = _unary("atan", tr.atan, "The inverse of the tangent.")
 atan2 = _binary("atan2", tr.atan2, "The angle of the point (y, x), in [-pi, pi]; the first operand is y.")
 sinh = _unary("sinh", tr.sinh, "The hyperbolic sine.")
 cosh = _unary("cosh", tr.cosh, "The hyperbolic cosine.")
-tanh = _unary("tanh", tr.tanh, "The hyperbolic tangent.")
+tanh = _accurate("tanh", tr.tanh, "The hyperbolic tangent.")
 asinh = _unary("asinh", tr.asinh, "The inverse of the hyperbolic sine.")
 acosh = _unary("acosh", tr.acosh, "The inverse of the hyperbolic cosine.")
 atanh = _unary("atanh", tr.atanh, "The inverse of the hyperbolic tangent.")
@@ -150,14 +176,25 @@ atanh = _unary("atanh", tr.atanh, "The inverse of the hyperbolic tangent.")
 # ---- special functions -------------------------------------------------------------------------------------------
 
 erf = _unary("erf", special.erf, "The error function.")
-erfc = _unary("erfc", special.erfc, "1 - erf(x), exact for large x.")
+erfc = _accurate("erfc", special.erfc, "1 - erf(x), exact for large x.")
 erf_inv = _unary("erf_inv", special.erf_inv, "The inverse of the error function.")
 lgamma = _unary("lgamma", special.lgamma, "log |gamma(x)|.")
 digamma = _unary("digamma", special.digamma, "The derivative of log gamma(x).")
-polygamma = _binary("polygamma", special.polygamma, "The derivative of order x (a whole float) of digamma, at y.")
-zeta = _binary("zeta", special.zeta, "The Hurwitz zeta function, the sum over k >= 0 of (k + y) ** -x.")
+_polygamma = _binary("polygamma", special.polygamma, "The derivative of order x (a whole float) of digamma, at y.")
+_zeta = _binary("zeta", special.zeta, "The Hurwitz zeta function.")
 bessel_i0e = _unary("bessel_i0e", special.bessel_i0e, "exp(-|x|) times the modified Bessel function I0.")
 bessel_i1e = _unary("bessel_i1e", special.bessel_i1e, "exp(-|x|) times the modified Bessel function I1.")
+
+
+def polygamma(m, x):
+    """The derivative of order m (a whole float) of digamma, at x."""
+    return _polygamma(m, x)
+
+
+def zeta(x, q):
+    """The Hurwitz zeta function, the sum over k >= 0 of (k + q) ** -x."""
+    return _zeta(x, q)
+
 
 # ---- complex numbers ---------------------------------------------------------------------------------------------
 
@@ -206,6 +243,40 @@ shift_right_arithmetic = _binary(
 )
 population_count = _unary("population_count", bits.population_count, "How many bits are set.")
 clz = _unary("clz", bits.clz, "How many leading bits are not set.")
+
+
+@fused
+def mulhi(x, y):
+    """The upper half of the bits of the product of integers, which has twice as many bits as they have.
+
+    >>> from funcml import numpy as jnp
+    >>> mulhi(jnp.int32(2**30), jnp.int32(8))
+    Array(2, dtype=int32)
+    """
+    x, y = matched("mulhi", x, y)
+    dtype = aval_of(x).dtype
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"lax.mulhi expects integers, got {aval_of(x)} and {aval_of(y)}")
+    width = dtypes.bit_width(dtype)
+    if width < 64:
+        wide = dtypes.int64 if dtypes.is_signed(dtype) else dtypes.uint64
+        product = ew.mul(ew.convert(x, wide), ew.convert(y, wide))
+        return ew.convert(bits.shift_right_arithmetic(product, width), dtype)
+    high = _high_of_unsigned(ew.convert(x, dtypes.uint64), ew.convert(y, dtypes.uint64))
+    if not dtypes.is_signed(dtype):
+        return high
+    taken = [ew.select(ew.lt(a, 0), b, ew.mul(b, 0)) for a, b in ((x, y), (y, x))]
+    return ew.sub(ew.convert(high, dtype), ew.add(*taken))
+
+
+# (2^32 a + b) (2^32 c + d) = 2^64 a c + 2^32 (a d + b c) + b d
+def _high_of_unsigned(x, y):
+    half = 2**32 - 1
+    (a, b), (c, d) = [(bits.shift_right_logical(v, 32), ew.and_(v, half)) for v in (x, y)]
+    ad, bc = ew.mul(a, d), ew.mul(b, c)
+    carried = ew.add(bits.shift_right_logical(ew.mul(b, d), 32), ew.add(ew.and_(ad, half), ew.and_(bc, half)))
+    above = ew.add(bits.shift_right_logical(ad, 32), bits.shift_right_logical(bc, 32))
+    return ew.add(ew.mul(a, c), ew.add(above, bits.shift_right_logical(carried, 32)))
 
 
 def bitcast_convert_type(operand, new_dtype):

@@ -16,7 +16,7 @@ from funcml.core.ir import Jaxpr, intern
 from funcml.core.tracing import aval_of, eval_jaxpr, trace, value_of
 from funcml.core.values import Array
 from funcml.lax.convolution import padtype_to_pads
-from funcml.lax.operands import array
+from funcml.lax.operands import array, unsharded
 from funcml.numpy.arguments import axes_of, index_of
 from funcml.numpy.promotion import PYTHON_SCALARS, as_array, literal, operand
 from funcml.primitives import axes as ax
@@ -40,7 +40,7 @@ _REDUCTIONS = {
 }
 
 
-def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]):
+def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int], out_sharding=None):
     """A tree of arrays of one shape, reduced over `dimensions` by an associative function of two such trees of scalars.
 
     `init_values` are its neutral elements. Raises TypeError for a function that gives other types, ValueError for shapes or
@@ -55,6 +55,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     >>> reduce((x, jnp.arange(3)), (-jnp.inf, 0), later, (0,))
     (Array(7., dtype=float32), Array(1, dtype=int32))
     """
+    unsharded("reduce", out_sharding)
     xs, inits, treedef = _flat_operands("lax.reduce", operands, init_values)
     axes = axes_of("lax.reduce", tuple(dimensions), xs[0].ndim)
     combine = _program("lax.reduce", computation, treedef, xs)
@@ -169,7 +170,7 @@ def _initial(name, value, x):
         return literal(value, x.dtype)
     aval = aval_of(value)
     if aval.shape != ():
-        raise TypeError(f"{name} expects initial values that are scalars, got {aval}")
+        raise ValueError(f"{name} expects initial values that are scalars, got {aval}")
     if aval.dtype != x.dtype:
         if not aval.weak_type:
             raise TypeError(f"{name} expects an initial value of the dtype of its operand {x.aval}, got {aval}")

@@ -14,7 +14,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.numpy.promotion import PYTHON_SCALARS, as_array, match_scalar, operand, operands, spread
 
-__all__ = ["array", "matched"]
+__all__ = ["array", "matched", "unsharded"]
 
 
 def array(name: str, x) -> Array:
@@ -66,3 +66,9 @@ def _common_shape(name, shapes, arrays) -> tuple[int, ...]:
             "the function of funcml.numpy, which does"
         )
     return tuple([next((n for n in lengths if n != 1), 1) for lengths in zip(*shapes, strict=True)])
+
+
+def unsharded(name: str, out_sharding) -> None:
+    """Raises for the argument `out_sharding`, which is not taken where an array is made."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"lax.{name}: out_sharding must be None; place the result with device_put, got {out_sharding}")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import enum
-
 from funcml import dtypes, tree
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
-from funcml.lax.operands import array
+from funcml.lax.operands import array, unsharded
+from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, index_of
 from funcml.numpy.promotion import operand
 from funcml.primitives import axes as ax
 from funcml.primitives import contraction, identities, sorting
+from funcml.primitives import elementwise as ew
 from funcml.primitives import reductions as red
 
 __all__ = [
-    "Precision", "argmax", "argmin", "batch_matmul", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot",
-    "dot_general", "optimization_barrier", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+    "approx_max_k", "approx_min_k", "argmax", "argmin", "batch_matmul", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
+    "dot", "dot_general", "optimization_barrier", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
     "reduce_sum", "reduce_xor", "sort", "sort_key_val", "stop_gradient", "top_k",
 ]
 
@@ -35,7 +35,15 @@ def _reduction(name: str, reduce, doc: str):
     return function
 
 
-reduce_sum = _reduction("reduce_sum", ax.reduce_sum, "The sum over axes, in the dtype of the operand.")
+_reduce_sum = _reduction("reduce_sum", ax.reduce_sum, "The sum over axes, in the dtype of the operand.")
+
+
+def reduce_sum(operand, axes, *, out_sharding=None):
+    """The sum over axes, in the dtype of the operand."""
+    unsharded("reduce_sum", out_sharding)
+    return _reduce_sum(operand, axes)
+
+
 reduce_prod = _reduction("reduce_prod", red.reduce_prod, "The product over axes, in the dtype of the operand.")
 reduce_max = _reduction("reduce_max", red.reduce_max, "The greatest element over axes, nan if there is one.")
 reduce_min = _reduction("reduce_min", red.reduce_min, "The least element over axes, nan if there is one.")
@@ -97,33 +105,82 @@ def top_k(operand, k: int, *, axis: int = -1):
     return [values, indices]
 
 
+def approx_max_k(
+    operand,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+):
+    """(values, indices): the k greatest elements along an axis, greatest first. They are exact: every recall target is met.
+
+    The last two parameters steer how accelerators approximate; here they change nothing. Raises TypeError for what is no float,
+    ValueError for a recall target that is not in (0, 1].
+    """
+    return _approximate("approx_max_k", operand, k, reduction_dimension, recall_target)
+
+
+def approx_min_k(
+    operand,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+):
+    """(values, indices): the k least elements along an axis, least first. They are exact, as for `approx_max_k`."""
+    return _approximate("approx_min_k", operand, k, reduction_dimension, recall_target)
+
+
+def _approximate(name, operand, k, axis, recall_target):
+    x = array(name, operand)
+    if not dtypes.is_float(x.dtype):
+        raise TypeError(f"lax.{name} expects floats, got {x.aval}")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"lax.{name}: recall_target must be in (0, 1], got {recall_target}")
+    k, axis = index_of(f"lax.{name}", "k", k), axis_of(f"lax.{name}", axis, x.ndim)
+    if name == "approx_max_k":
+        return list(sorting.top_k(x, k, axis))
+    return _least(x, k, axis)
+
+
+@fused(static=("k", "axis"))
+def _least(x, k, axis):
+    values, indices = sorting.top_k(ew.neg(x), k, axis)
+    return [ew.neg(values), indices]
+
+
 # ---- products ----------------------------------------------------------------------------------------------------
 
 
-class Precision(enum.Enum):
-    """How exactly a product of float32 is computed where the hardware offers a choice."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
+def dot_general(
+    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None
+) -> Array:
     """The sum of products over pairs of axes, [batch, lhs free, rhs free].
 
-    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). Operands have one dtype;
-    `preferred_element_type` is the dtype in which products are summed and given.
+    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). Operands of two dtypes are first converted
+    to the one that both promote to; `preferred_element_type` is the dtype in which products are summed and given.
     """
-    lhs, rhs = array("dot_general", lhs), array("dot_general", rhs)
+    unsharded("dot_general", out_sharding)
+    lhs, rhs = _of_one_dtype("dot_general", lhs, rhs)
     return contraction.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
-def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None) -> Array:
+def _of_one_dtype(name: str, lhs, rhs):
+    lhs, rhs = array(name, lhs), array(name, rhs)
+    if lhs.dtype == rhs.dtype:
+        return lhs, rhs
+    dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)
+    return ew.convert(lhs, dtype), ew.convert(rhs, dtype)
+
+
+def dot(
+    lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None
+) -> Array:
     """The product of vectors and matrices; with `dimension_numbers`, `dot_general`."""
-    lhs, rhs = array("dot", lhs), array("dot", rhs)
+    unsharded("dot", out_sharding)
+    lhs, rhs = _of_one_dtype("dot", lhs, rhs)
     if dimension_numbers is None:
         if not (1 <= lhs.ndim <= 2 and 1 <= rhs.ndim <= 2 and lhs.shape[-1] == rhs.shape[0]):
             raise TypeError(f"lax.dot expects vectors or matrices with matching inner lengths, got {lhs.aval} and {rhs.aval}")

@@ -11,37 +11,44 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
-from funcml.lax.operands import array
+from funcml.lax.operands import array, unsharded
 from funcml.lowering.execute import fused
-from funcml.numpy import manipulation
+from funcml.numpy import creation, manipulation
 from funcml.numpy.arguments import axes_of, axis_of, index_of, shape_of
-from funcml.numpy.creation import full, full_like
-from funcml.numpy.promotion import as_array, literal, operands
+from funcml.numpy.promotion import as_array, literal, operand, operands
 from funcml.primitives import axes as ax
-from funcml.primitives import indexing
+from funcml.primitives import identities, indexing
 from funcml.primitives import shaping as sh
 
 __all__ = [
-    "broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate",
-    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
-    "dynamic_update_slice_in_dim", "empty", "expand_dims", "full", "full_like", "gather", "index_in_dim", "index_take", "iota",
-    "pad", "reshape", "rev", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_sub", "slice", "slice_in_dim", "split", "squeeze", "stack", "tile", "transpose", "unstack", "zeros_like_array",
+    "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "collapse",
+    "concatenate", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+    "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "expand_dims", "full", "full_like", "gather",
+    "index_in_dim", "index_take", "iota", "pad", "reshape", "rev", "scatter", "scatter_add", "scatter_apply", "scatter_max",
+    "scatter_min", "scatter_mul", "scatter_sub", "shape_as_value", "slice", "slice_in_dim", "split", "squeeze", "stack",
+    "stage", "tile", "transpose", "unstack", "zeros_like_array",
 ]
 
 
 # ---- shape -------------------------------------------------------------------------------------------------------
 
 
-def broadcast(operand, sizes) -> Array:
+def broadcast(operand, sizes, *, out_sharding=None) -> Array:
     """The operand repeated along new axes of these sizes, in front."""
+    unsharded("broadcast", out_sharding)
     x = array("broadcast", operand)
     sizes = shape_of("lax.broadcast", sizes)
     return ax.broadcast_in_dim(x, (*sizes, *x.shape), tuple(range(len(sizes), len(sizes) + x.ndim)))
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions) -> Array:
+def broadcast_like(arr, like_arr) -> Array:
+    """`arr` repeated to have the shape of `like_arr`; axes are counted from the last."""
+    return manipulation.broadcast_to(arr, array("broadcast_like", like_arr).shape)
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None) -> Array:
     """The operand repeated to have `shape`, its axis i being axis `broadcast_dimensions[i]` of the result."""
+    unsharded("broadcast_in_dim", out_sharding)
     dims = tuple([index_of("lax.broadcast_in_dim", "a dimension", d) for d in broadcast_dimensions])
     x = array("broadcast_in_dim", operand)
     shape = shape_of("lax.broadcast_in_dim", shape)
@@ -63,8 +70,9 @@ def broadcast_to_rank(x, rank: int) -> Array:
     return ax.reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
-def reshape(operand, new_sizes, dimensions=None) -> Array:
+def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None) -> Array:
     """The operand, its axes first put into the order `dimensions`, under another shape, row-major."""
+    unsharded("reshape", out_sharding)
     x = array("reshape", operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
@@ -99,8 +107,19 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None) -
     return ax.reshape(x, (*x.shape[:start], math.prod(x.shape[start:stop]), *x.shape[stop:]))
 
 
-def empty(shape, dtype) -> Array:
+def full(shape, fill_value, dtype=None, *, sharding=None) -> Array:
+    """An array of this shape with `fill_value` everywhere; `sharding` says where it is."""
+    return creation.full(shape, fill_value, dtype, device=sharding)
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None) -> Array:
+    """An array with the shape and dtype of `x`, where these are not given, and `fill_value` everywhere."""
+    return creation.full_like(x, fill_value, dtype, shape, device=sharding)
+
+
+def empty(shape, dtype, *, out_sharding=None) -> Array:
     """An array of zeros: there is no uninitialised memory."""
+    unsharded("empty", out_sharding)
     return full(shape, 0, dtype)
 
 
@@ -114,9 +133,25 @@ def iota(dtype, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype, shape, dimension: int) -> Array:
+def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None) -> Array:
     """The array whose elements are their index along `dimension`."""
+    unsharded("broadcasted_iota", out_sharding)
     return sh.iota(dtypes.canonical(dtype), shape_of("lax.broadcasted_iota", shape), dimension)
+
+
+def dtype(x) -> np.dtype:
+    """The dtype of an array, a number or what stands for one."""
+    return dtypes.dtype_of(operand("lax.dtype", x))[0]
+
+
+def shape_as_value(shape) -> np.ndarray:
+    """The lengths of a shape as a vector of integers."""
+    return np.asarray(shape_of("lax.shape_as_value", shape), np.int32)
+
+
+def stage(x, /) -> Array:
+    """`x` as an array: inside a trace, a value of the program."""
+    return identities.copy(array("stage", x))
 
 
 # ---- order, joining and static windows ---------------------------------------------------------------------------
@@ -297,7 +332,17 @@ def _on_arrays(function, count: int):
 gather = _on_arrays(indexing.gather, 2)
 scatter = _on_arrays(indexing.scatter, 3)
 scatter_add = _on_arrays(indexing.scatter_add, 3)
-scatter_sub = _on_arrays(indexing.scatter_sub, 3)
+_scatter_sub = _on_arrays(indexing.scatter_sub, 3)
+
+
+def scatter_sub(
+    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False, unique_indices=False, mode=None
+) -> Array:
+    """`operand` with `updates` subtracted from the windows at `scatter_indices`."""
+    options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+    return _scatter_sub(operand, scatter_indices, updates, dimension_numbers, **options)
+
+
 scatter_mul = _on_arrays(indexing.scatter_mul, 3)
 scatter_min = _on_arrays(indexing.scatter_min, 3)
 scatter_max = _on_arrays(indexing.scatter_max, 3)

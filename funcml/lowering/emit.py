@@ -198,13 +198,18 @@ class Emitter:
 
     def call(self, jaxpr: Jaxpr, inputs: Sequence[str], name: str) -> list[str]:
         """Calls a program as a private function, written once for each program of the module."""
+        target = self.function(jaxpr, name)
+        ins = ", ".join(tensor_type(v.aval) for v in jaxpr.invars)
+        outs = ", ".join(tensor_type(v.aval) for v in jaxpr.outs)
+        return self.ops(f"func.call @{target}({', '.join(inputs)}) : ({ins}) -> ({outs})", len(jaxpr.outs))
+
+    def function(self, jaxpr: Jaxpr, name: str) -> str:
+        """The name of the private function of a program, which is written if the module does not have it."""
         target = self.function_names.get(jaxpr)
         if target is None:
             target = self.function_names[jaxpr] = self._unique(name)
             self._function(jaxpr, target)
-        ins = ", ".join(tensor_type(v.aval) for v in jaxpr.invars)
-        outs = ", ".join(tensor_type(v.aval) for v in jaxpr.outs)
-        return self.ops(f"func.call @{target}({', '.join(inputs)}) : ({ins}) -> ({outs})", len(jaxpr.outs))
+        return target
 
     def _unique(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "f"

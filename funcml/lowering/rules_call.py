@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.transforms import call, custom_jvp, custom_vjp, remat
+from funcml.transforms import call, composite, custom_jvp, custom_vjp, remat
 
 
 @lowers(call.call_p)
@@ -28,3 +28,16 @@ def _checkpoint(emit, eqn, operands):
         types = ", ".join(tensor_type(a.aval) for a in eqn.invars)
         operands = emit.ops(f"stablehlo.optimization_barrier {', '.join(operands)} : {types}", len(operands))
     return emit.call(eqn.params["jaxpr"], operands, eqn.params["name"])
+
+
+@lowers(composite.composite_p)
+def _composite(emit, eqn, operands):
+    jaxpr, name, attributes, version = (eqn.params[key] for key in ("jaxpr", "name", "attributes", "version"))
+    fields = [
+        *([f"composite_attributes = {{{attributes}}}"] if attributes else []),
+        f"decomposition = @{emit.function(jaxpr, name)}",
+        *([f"version = {version} : i32"] if version else []),
+    ]
+    ins, outs = (", ".join(tensor_type(v.aval) for v in atoms) for atoms in (jaxpr.invars, jaxpr.outs))
+    given = f" {', '.join(operands)}" if operands else ""
+    return emit.ops(f'stablehlo.composite "{name}"{given} {{{", ".join(fields)}}} : ({ins}) -> ({outs})', len(jaxpr.outs))

@@ -21,7 +21,7 @@ from funcml.primitives.axes import canonical_axes, transpose
 from funcml.primitives.elementwise import add_any, convert
 from funcml.primitives.tangents import zero_tangent
 
-__all__ = ["DotDimensions", "canonical_precision", "dot_general"]
+__all__ = ["DotDimensions", "canonical_dimensions", "canonical_precision", "dot_general"]
 
 
 class DotDimensions(NamedTuple):
@@ -218,12 +218,13 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     """
     numbers = dimension_numbers
     if type(numbers) is not DotDimensions:
-        numbers = _canonical_dimensions(aval_of(lhs), aval_of(rhs), numbers)
+        numbers = canonical_dimensions(aval_of(lhs), aval_of(rhs), numbers)
     preferred = None if preferred_element_type is None else dtypes.canonical(preferred_element_type)
     return _bind_dot(lhs, rhs, numbers, canonical_precision(precision), preferred)
 
 
-def _canonical_dimensions(lhs, rhs, dimension_numbers) -> DotDimensions:
+def canonical_dimensions(lhs, rhs, dimension_numbers) -> DotDimensions:
+    """Dimension numbers of operands of these types, in tuples of non-negative ints."""
     try:
         (lc, rc), (lb, rb) = [
             [tuple(map(operator.index, axes)) for axes in pair] for pair in dimension_numbers
