@@ -351,6 +351,12 @@ def test_convert_to_bool_asks_for_nonzero():
     same(ew.convert(np.array([1j, 0, 2]), dtypes.bool_), np.array([True, False, True]))
 
 
+def test_convert_of_a_complex_constant_in_a_program():
+    for dtype in (np.float32, np.float64, np.int32):
+        found = fm.jit(lambda x, d=dtype: ew.convert(np.complex64(1.5 + 2j), d) + x)(np.ones((), dtype))
+        assert found == dtype(1.5) + 1
+
+
 def test_convert_records_nothing_where_nothing_changes():
     x = np.ones(2)
     assert ew.convert(x, dtypes.float64) is x
