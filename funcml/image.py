@@ -19,7 +19,7 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.values import Array
-from funcml.lax.reductions import Precision
+from funcml.lax.precision import Precision
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, shape_of
 from funcml.numpy.creation import array
