@@ -15,7 +15,7 @@ from funcml.core.tracing import Tracer
 from funcml.core.values import Array
 from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import fused
-from funcml.numpy import creation, diagonals, linear, manipulation, reductions, selection, sorting, ufuncs
+from funcml.numpy import choosing, creation, diagonals, linear, manipulation, reductions, selection, sorting, ufuncs
 from funcml.numpy.indexing import IndexUpdateHelper, getitem
 from funcml.numpy.promotion import PYTHON_SCALARS, is_operand
 from funcml.numpy.selected import Selected
@@ -90,6 +90,12 @@ def _iterate(self):
 
 
 def _contains(self, value):
+    if not is_operand(value):
+        raise TypeError(f"`in` of an array {self.aval} expects a number, got {value!r} of type {type(value).__name__}")
+    if self.aval.ndim != 1:
+        raise ValueError(f"`in`: the array searched must be one-dimensional, got {self.aval}; write (x == value).any()")
+    if np.ndim(value):
+        raise ValueError(f"`in`: the value looked for must be a scalar, got the shape {np.shape(value)}; use jnp.isin")
     return bool(reductions.any(ufuncs.equal(self, value)))
 
 
@@ -180,6 +186,26 @@ def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0) -
     return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
+def tobytes(self, order: str = "C") -> bytes:
+    """The bytes of the elements, row by row, or for order 'F' column by column."""
+    return np.asarray(self).tobytes(order)
+
+
+def byteswap(self) -> Array:
+    """The array with the bytes of each element in reverse order."""
+    return _byteswap(self)
+
+
+@fused
+def _byteswap(x):
+    if dtypes.is_complex(x.dtype):
+        return ew.complex(_byteswap(ew.real(x)), _byteswap(ew.imag(x)))
+    if dtypes.bit_width(x.dtype) <= 8:
+        return ew.convert(x, x.dtype)
+    parts = bits.bitcast_convert(x, dtypes.uint8)
+    return bits.bitcast_convert(shaping.rev(parts, (x.ndim,)), x.dtype)
+
+
 def to_device(self, device, *, stream=None) -> Array:
     """The array on another device."""
     if stream is not None:
@@ -237,7 +263,7 @@ def _split_last(x, count: int):
 
 
 METHODS = {
-    **{f.__name__: f for f in (reshape, transpose, flatten, astype, clip, compress, to_device, view)},
+    **{f.__name__: f for f in (reshape, transpose, flatten, astype, byteswap, clip, compress, to_device, tobytes, view)},
     "__array_namespace__": array_namespace,
     "all": reductions.all,
     "any": reductions.any,
@@ -245,6 +271,7 @@ METHODS = {
     "argmin": reductions.argmin,
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
+    "choose": choosing.choose,
     "conj": ufuncs.conjugate,
     "conjugate": ufuncs.conjugate,
     "copy": creation.copy,

@@ -82,11 +82,23 @@ def piecewise(x, condlist, funclist: Sequence, *args, **kw) -> Array:
         n = len(conditions)
         raise ValueError(f"piecewise: with {n} condition(s), either {n} or {n + 1} functions are expected; got {len(funclist)}")
     default = funclist[-1] if len(funclist) > len(conditions) else 0
-    out = _piece(default, x, args, kw)
-    for condition, function in zip(conditions, funclist, strict=False):
-        condition = array(condition, dtypes.bool_, copy=False)
+    conditions = [array(c, dtypes.bool_, copy=False) for c in conditions]
+    functions = tuple([f if callable(f) else None for f in (default, *funclist)])
+    constants = [0 if callable(f) else operand("piecewise", f) for f in (default, *funclist)]
+    return _piecewise(x, conditions, constants, functions[: len(conditions) + 1], args, tuple(kw), tuple(kw.values()))
+
+
+@fused(static=("functions", "names"))
+def _piecewise(x, conditions, constants, functions, args, names, options):
+    keywords = dict(zip(names, options, strict=True))
+    pieces = [
+        _piece(value if function is None else function, x, args, keywords)
+        for function, value in zip(functions, constants, strict=False)
+    ]
+    out = pieces[0]
+    for condition, piece in zip(conditions, pieces[1:], strict=True):
         shape = broadcast_shapes(condition.shape, x.shape)
-        out = ew.select(spread(condition, shape), spread(_piece(function, x, args, kw), shape), spread(out, shape))
+        out = ew.select(spread(condition, shape), spread(piece, shape), spread(out, shape))
     return out
 
 

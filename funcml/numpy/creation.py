@@ -56,6 +56,11 @@ __all__ = [
 ]
 
 
+def on_device(x: Array, device) -> Array:
+    """`x` on a device, if one is asked for. Inside a trace it stays where the program runs."""
+    return x if device is None or isinstance(x, Tracer) else device_array.asarray(x, device=device)
+
+
 # ---- from values -------------------------------------------------------------------------------------------------
 
 
@@ -77,7 +82,7 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
         x = x.__copy__()
     if x.ndim < ndmin:
         x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
-    return x if device is None else device_array.asarray(x, device=device)
+    return on_device(x, device)
 
 
 def _from_value(x, dtype) -> Array:
@@ -123,7 +128,7 @@ def copy(a, order: str | None = None) -> Array:
 def astype(x, dtype, /, *, copy: bool = False, device=None) -> Array:
     """`x` as an array of another dtype; from complex to real the imaginary part is dropped."""
     x = ew.convert(as_array(operand("astype", x)), dtype_or(dtype, dtypes.default_float()))
-    return x if device is None else device_array.asarray(x, device=device)
+    return on_device(x, device)
 
 
 def from_dlpack(x, /, *, device=None, copy: bool | None = None) -> Array:
@@ -140,9 +145,12 @@ def _filled(value, shape: tuple[int, ...]) -> Array:
 
 
 def _constant(value: int, name: str, shape, dtype, device) -> Array:
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        call = f"{name}({shape}, {dtype})", f"{name}(({shape}, {dtype}))"
+        raise TypeError(f"{name}: {dtype} is no dtype; did you accidentally write `{call[0]}` when you meant `{call[1]}`?")
     dtype = dtype_or(dtype, dtypes.default_float())
     x = _filled(literal(value, dtype), shape_of(name, shape))
-    return x if device is None else device_array.asarray(x, device=device)
+    return on_device(x, device)
 
 
 def zeros(shape, dtype=None, *, device=None) -> Array:
@@ -174,7 +182,7 @@ def full(shape, fill_value, dtype=None, *, device=None) -> Array:
         x = _filled(literal(value, dtype, weak), shape)
     else:
         x = spread(ew.convert(as_array(value), dtype, weak), _checked_spread("full", value, shape))
-    return x if device is None else device_array.asarray(x, device=device)
+    return on_device(x, device)
 
 
 def _checked_spread(name, x, shape):
@@ -232,6 +240,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
     start, stop, step = (
         concrete("arange", what, x) for what, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
     )
+    if any(x.dtype.kind == "c" for x in (start, stop, step)):
+        raise ValueError("arange: complex numbers have no order; start, stop and step must be real (start + step * arange(n))")
     if any(x.ndim for x in (start, stop, step)):
         raise TypeError(f"arange expects numbers, got arrays of shapes {start.shape}, {stop.shape}, {step.shape}")
     if step == 0:
@@ -239,7 +249,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
     start, stop, step = (_number(x) for x in (start, stop, step))
     length = max(0, math.ceil((stop - start) / step)) if not _are_ints(start, stop, step) else len(range(start, stop, step))
     x = _counted(start, step, length, dtype)
-    return x if device is None else device_array.asarray(x, device=device)
+    return on_device(x, device)
 
 
 def _number(x: np.ndarray):
@@ -254,7 +264,7 @@ def _are_ints(*values) -> bool:
 
 def _counted(start, step, length: int, dtype) -> Array:
     """start + i step: counted in integers on the device where that is exact, else in float64 on the host."""
-    exact = not isinstance(start, complex) and not isinstance(step, complex) and start == int(start) and step == int(step)
+    exact = start == int(start) and step == int(step)
     if not exact or dtypes.is_complex(dtype) or dtypes.is_bool(dtype):
         return device_array.asarray(start + np.arange(length) * step, dtype)
     start, step = int(start), int(step)

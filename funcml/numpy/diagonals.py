@@ -16,6 +16,7 @@ from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, dtype_or, index_of
+from funcml.numpy.creation import on_device
 from funcml.numpy.promotion import as_array, literal, operand, settle, spread
 from funcml.numpy.selection import nonzero
 from funcml.primitives import axes as ax
@@ -39,7 +40,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype=None, *, device=None) ->
            [0., 1.]], dtype=float32)
     """
     x = _diagonal_mask(*_lengths("eye", N, M), _offset("eye", k), "eq", dtype_or(dtype, dtypes.default_float()))
-    return x if device is None else asarray(x, device=device)
+    return on_device(x, device)
 
 
 def identity(n: int, dtype=None) -> Array:

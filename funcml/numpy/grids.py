@@ -22,8 +22,6 @@ def _range(name: str, s: slice) -> Array:
     if not isinstance(s, slice):
         raise TypeError(f"{name} expects slices, got {s!r} of type {type(s).__name__}")
     start, stop, step = (None if x is None else concrete(name, "a bound of a slice", x)[()] for x in (s.start, s.stop, s.step))
-    if stop is None:
-        raise ValueError(f"{name}: a slice must say where it stops, got {s}")
     start, step = (0 if start is None else start), (1 if step is None else step)
     start, stop, step = (x.item() if isinstance(x, np.generic) else x for x in (start, stop, step))
     return linspace(start, stop, int(abs(step))) if isinstance(step, complex) else arange(start, stop, step)

@@ -20,6 +20,7 @@ from funcml.core.errors import ConcretizationError, NonConcreteBooleanIndexError
 from funcml.core.tracing import Tracer, aval_of, value_of
 from funcml.core.values import Array
 from funcml.lowering import pjrt
+from funcml.numpy.creation import array
 from funcml.numpy.promotion import as_array
 from funcml.primitives.axes import broadcast_in_dim, expand_dims
 from funcml.primitives.elementwise import add, convert, lt, rem, select
@@ -92,7 +93,7 @@ def parse(index, shape: tuple[int, ...], mode: str | None = None, wrap: bool = T
     mode it is kept as it is. Negative ones count from the end if `wrap`.
     """
     strict = mode is None or mode == "promise_in_bounds"
-    items = [_item(i) for i in (index if type(index) is tuple else (index,))]
+    items = [_item(_listed(i)) for i in index] if type(index) is tuple else [_item(index)]
     used = sum(map(_axes_used, items))
     if used > len(shape):
         raise IndexError(f"too many indices for an array of {len(shape)} dimensions (shape {shape}): {used} were given")
@@ -131,6 +132,13 @@ def _item(i):
     if not dtypes.is_integer(dtype):
         raise TypeError(f"an array used as an index must hold integers or bool, got {aval_of(i)}; use .astype(int)")
     return int(i) if i.ndim == 0 and type(i) is not Tracer else i
+
+
+def _listed(i):
+    """A list among several indices as an array: there it has one meaning."""
+    if not isinstance(i, list):
+        return i
+    return as_array(np.zeros(0, np.int32)) if not i else array(i)
 
 
 def _foreign_item(i):

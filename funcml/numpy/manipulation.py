@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from funcml.core.tracing import aval_of
+from funcml import dtypes
+from funcml.core.tracing import Tracer, aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, shape_of
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, spread
-from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder
+from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder, subtract
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import indexing, shaping
@@ -63,18 +64,18 @@ def _array(name: str, x) -> Array:
 
 def shape(a) -> tuple[int, ...]:
     """The lengths of the ax."""
-    return aval_of(_array("shape", a)).shape
+    return np.shape(a) if isinstance(a, list | tuple) else aval_of(_array("shape", a)).shape
 
 
 def ndim(a) -> int:
     """The number of ax."""
-    return aval_of(_array("ndim", a)).ndim
+    return len(shape(a))
 
 
 def size(a, axis=None) -> int:
     """The number of elements, or of those along the given ax."""
-    a = _array("size", a)
-    return math.prod([a.shape[i] for i in axes_of("size", axis, a.ndim)])
+    lengths = shape(a)
+    return math.prod([lengths[i] for i in axes_of("size", axis, len(lengths))])
 
 
 def reshape(a, shape, order: str = "C", *, copy: bool | None = None) -> Array:
@@ -423,13 +424,28 @@ def resize(a, new_shape) -> Array:
 
 
 def unravel_index(indices, shape) -> tuple[Array, ...]:
-    """The index along each axis of `shape` of the elements at flat, row-major `indices`; out of bounds, the nearest."""
-    return _unravel_index(operand("unravel_index", indices), shape_of("unravel_index", shape))
+    """The index along each axis of `shape` of the elements at flat, row-major `indices`; out of bounds, the nearest.
+
+    The lengths of `shape` may be traced.
+    """
+    indices = as_array(operand("unravel_index", indices))
+    lengths = list(shape) if isinstance(shape, list | tuple) or np.ndim(shape) else [shape]
+    if not any(isinstance(n, Tracer) for n in lengths):
+        return _unravel_index(indices, shape_of("unravel_index", lengths))
+    total = lengths[0]
+    for n in lengths[1:]:
+        total = multiply(total, n)
+    from_end = add(indices, total)
+    rest = clip(ew.select(ew.lt(indices, 0), ew.convert(from_end, indices.dtype), indices), 0, subtract(total, 1))
+    out = []
+    for n in reversed(lengths):
+        out.append(ew.convert(remainder(rest, n), indices.dtype))
+        rest = floor_divide(rest, n)
+    return tuple(out[::-1])
 
 
 @fused(static=("shape",))
 def _unravel_index(indices, shape):
-    indices = as_array(indices)
     size = math.prod(shape)
     from_end = ew.lt(indices, 0)
     rest = ew.select(from_end, ew.add(indices, size), indices)
@@ -441,22 +457,29 @@ def _unravel_index(indices, shape):
     return tuple(out[::-1])
 
 
-def ravel_multi_index(multi_index, dims, mode: str = "raise", order: Literal["C", "F"] = "C") -> Array:
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: Literal["C", "F"] = "C", *, dtype=None) -> Array:
     """The flat index in an array of shape `dims` of the elements at one index for each axis.
 
-    `mode` is 'clip', 'wrap', or 'raise', for which the indices must be known values.
+    `mode` is 'clip', 'wrap', 'ignore' (indices are taken as they are), or 'raise', for which they must be known values.
     """
     dims = shape_of("ravel_multi_index", dims)
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index expects {len(dims)} index arrays for the shape {dims}, got {len(multi_index)}")
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
+    wide = None if dtype is None else dtypes.canonical(dtype)
     if mode == "raise":
         known = [concrete("ravel_multi_index", "an index (with mode='raise')", x) for x in multi_index]
-        return as_array(np.ravel_multi_index(tuple(known), dims, order=order)) if known else as_array(0)
-    if mode not in ("clip", "wrap"):
-        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', got {mode!r}")
+        flat = np.ravel_multi_index(tuple(known), dims, order=order) if known else 0
+        kept = dtypes.result_type(*multi_index) if multi_index else dtypes.default_int()
+        return ew.convert(as_array(np.asarray(flat)), wide or kept)
+    bound = {"clip": lambda i, n: clip(i, 0, n - 1), "wrap": remainder, "ignore": lambda i, n: i}.get(mode)
+    if bound is None:
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore', got {mode!r}")
     pairs = list(zip(multi_index, dims, strict=True))
-    flat = 0
+    flat = None
     for index, n in pairs if order == "C" else reversed(pairs):
-        bounded = clip(index, 0, n - 1) if mode == "clip" else remainder(index, n)
-        flat = add(multiply(flat, n), bounded)
-    return as_array(flat)
+        index = as_array(operand("ravel_multi_index", index))
+        index = bound(ew.convert(index, wide or index.dtype), n)
+        flat = index if flat is None else add(multiply(flat, n), index)
+    return as_array(np.zeros((), wide or dtypes.default_int()) if flat is None else flat)

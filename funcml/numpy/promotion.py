@@ -231,8 +231,6 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
 
 def _broadcast(name: str, shapes) -> tuple[int, ...]:
     rank = max(map(len, shapes), default=0)
-    if config.numpy_rank_promotion != "allow":
-        _check_ranks(name, shapes, rank)
     out = [1] * rank
     for shape in shapes:
         for i, n in enumerate(shape, rank - len(shape)):
@@ -250,8 +248,8 @@ def _cannot_broadcast(name: str, shapes) -> str:
     )
 
 
-def _check_ranks(name: str, shapes, rank: int) -> None:
-    if all(len(s) in (0, rank) for s in shapes):
+def _check_ranks(name: str, shapes) -> None:
+    if len({len(s) for s in shapes} - {0}) < 2:
         return
     message = (
         f"{name}: the shapes {', '.join(map(str, shapes))} differ in rank and numpy_rank_promotion is "
@@ -308,6 +306,8 @@ def _type_of(x):
 def _plan(name: str, values, inexact: bool) -> tuple:
     """(dtype, weak, shape, steps): a step is (is a scalar, needs another dtype, dims of its broadcast or None)."""
     shapes = [() if type(x) in PYTHON_SCALARS else x.shape for x in values]
+    if config.numpy_rank_promotion != "allow":
+        _check_ranks(name, shapes)
     shape = _broadcast(name, shapes)
     dtype, weak = _joined(name, values, inexact)
     steps = []

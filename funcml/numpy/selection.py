@@ -18,6 +18,7 @@ from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, concrete, index_of, no_out
+from funcml.numpy.index_read import mode_name
 from funcml.numpy.promotion import (
     as_array,
     broadcast_shapes,
@@ -177,24 +178,19 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0) -> Array:
 
 # ---- by index ----------------------------------------------------------------------------------------------------
 
-_MODES = (None, "raise", "fill", "clip", "wrap", "promise_in_bounds")
-
-
 def _mode(name: str, mode):
-    if mode not in _MODES:
-        raise ValueError(f"{name}: mode must be None, {', '.join(map(repr, _MODES[1:]))}, got {mode!r}")
     if mode == "raise":
         raise NotImplementedError(f"{name}: compiled programs cannot raise, so mode 'raise' is not offered; None raises if able")
-    return mode
+    return mode_name(mode)
 
 
-def _check_bounds(name: str, indices, length: int, mode) -> None:
+def _check_bounds(name: str, indices, length: int, mode, lowest: int | None = None) -> None:
     """Raises IndexError for an index that is known to be out of bounds, if no mode was asked for."""
     known = value_of(indices) if isinstance(indices, Tracer) else indices
     if mode is not None or known is None:
         return
     known = np.asarray(known)
-    wrong = known[(known < -length) | (known >= length)]
+    wrong = known[(known < (-length if lowest is None else lowest)) | (known >= length)]
     if wrong.size:
         raise IndexError(f"{name}: index {wrong.flat[0]} is out of bounds for an axis of length {length}")
 
@@ -206,11 +202,11 @@ def _integers(name: str, indices) -> Array:
     return indices
 
 
-def _into_bounds(indices, length: int, mode):
+def _into_bounds(indices, length: int, mode, wrap_negative: bool = True):
     """Indices from the end made indices from the start."""
     if mode == "wrap":
         return remainder(indices, max(length, 1))
-    return indexing.wrap_negative(indices, length)
+    return indexing.wrap_negative(indices, length) if wrap_negative else indices
 
 
 def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
@@ -247,8 +243,14 @@ def _take(a, indices, axis, mode, unique, are_sorted, fill_value):
     )
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode=None, fill_value=None) -> Array:
-    """out[.., i, ..] = arr[.., indices[.., i, ..], ..] along `axis`; the other axes broadcast. None flattens `arr`."""
+def take_along_axis(
+    arr, indices, axis: int | None = -1, mode=None, fill_value=None, *, wrap_negative_indices: bool | None = None
+) -> Array:
+    """out[.., i, ..] = arr[.., indices[.., i, ..], ..] along `axis`; the other axes broadcast. None flattens `arr`.
+
+    Negative indices count from the end unless `wrap_negative_indices` is False: then they are out of bounds.
+    """
+    wrap = wrap_negative_indices is None or bool(wrap_negative_indices)
     mode = _mode("take_along_axis", mode)
     arr, indices = as_array(operand("take_along_axis", arr)), _integers("take_along_axis", indices)
     if axis is None:
@@ -256,13 +258,13 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode=None, fill_value=N
             raise ValueError(f"take_along_axis without an axis expects a vector of indices, got {indices.aval}")
         arr, axis = ax.reshape(arr, (arr.size,)), 0
     axis = axis_of("take_along_axis", axis, arr.ndim)
-    _check_bounds("take_along_axis", indices, arr.shape[axis], mode)
-    return _take_along_axis(arr, indices, axis, mode, fill_value)
+    _check_bounds("take_along_axis", indices, arr.shape[axis], mode, 0 if not wrap else None)
+    return _take_along_axis(arr, indices, axis, mode, fill_value, wrap)
 
 
-@fused(static=("axis", "mode", "fill_value"))
-def _take_along_axis(arr, indices, axis, mode, fill_value):
-    indices = _into_bounds(indices, arr.shape[axis], mode)
+@fused(static=("axis", "mode", "fill_value", "wrap"))
+def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
+    indices = _into_bounds(indices, arr.shape[axis], mode, wrap)
     mode = {None: "fill", "wrap": "promise_in_bounds"}.get(mode, mode)
     return indexing.take_along_axis(arr, indices, axis, mode, fill_value)
 

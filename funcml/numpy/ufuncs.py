@@ -214,14 +214,21 @@ def _distance(x, y):
     return ew.select(undefined, fill(x, 0), distance), undefined
 
 
-def _log_of_sum(x, y, exp, log1p):
+def _log_of_sum(x, y, exp, log1p, scale):
     distance, undefined = _distance(x, y)
     if _is_complex(x):
         larger = ew.select(ew.gt(ew.real(x), ew.real(y)), x, y)
         gap = ew.select(ew.gt(ew.real(distance), 0), ew.neg(distance), distance)
     else:
         larger, gap = ew.max(x, y), ew.neg(ew.abs(distance))
-    return ew.select(undefined, ew.mul(ew.add(x, y), 0.5), ew.add(larger, log1p(exp(gap))))
+    out = ew.select(undefined, ew.mul(ew.add(x, y), 0.5), ew.add(larger, log1p(exp(gap))))
+    return ew.complex(ew.real(out), _turned_back(ew.imag(out), 2 * math.pi / scale)) if _is_complex(x) else out
+
+
+def _turned_back(angle, period: float):
+    """An angle in [-period / 2, period / 2], as it is where it lies there."""
+    turns = ew.round(ew.div(angle, period), ew.RoundingMethod.TO_NEAREST_EVEN)
+    return ew.select(ew.gt(ew.abs(angle), period / 2), ew.sub(angle, ew.mul(turns, period)), angle)
 
 
 def _share_of_sum(x, y, scale):
@@ -239,15 +246,19 @@ def _with_slopes(kernel, scale):
     return kernel
 
 
+def _log2_1p(z):
+    return ew.div(tr.log1p(z), math.log(2))
+
+
 logaddexp = binary(
     "logaddexp",
-    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp, tr.log1p), 1.0),
+    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp, tr.log1p, 1.0), 1.0),
     "log(exp(x) + exp(y)), without overflow.",
     inexact=True,
 )
 logaddexp2 = binary(
     "logaddexp2",
-    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp2, lambda z: ew.div(tr.log1p(z), math.log(2))), math.log(2)),
+    _with_slopes(lambda x, y: _log_of_sum(x, y, tr.exp2, _log2_1p, math.log(2)), math.log(2)),
     "log2(2 ** x + 2 ** y), without overflow.",
     inexact=True,
 )
@@ -276,7 +287,7 @@ radians, degrees = deg2rad, rad2deg
 # sqrt(x^2 + y^2) = m sqrt(1 + (l / m)^2), m the larger and l the smaller of |x| and |y|; 0 and its derivative where m = 0.
 def _hypot(x, y):
     if _is_complex(x):
-        raise TypeError(f"hypot expects real numbers, got {aval_of(x)}")
+        raise ValueError(f"hypot does not support complex-valued inputs, got {aval_of(x)}")
     x, y = ew.abs(x), ew.abs(y)
     infinite = ew.or_(ew.eq(x, math.inf), ew.eq(y, math.inf))
     larger, smaller = ew.max(x, y), ew.min(x, y)
@@ -416,6 +427,8 @@ def clip(arr=None, /, min=None, max=None):
 
 @fused
 def _clip(x, low, high):
+    if any(v is not None and _is_complex(v) for v in (x, low, high)):
+        raise ValueError("clip: complex numbers have no order, so they have no bounds; clip real and imaginary part, or the size")
     if low is not None:
         x = maximum(x, low)
     return as_array(x if high is None else minimum(x, high))
