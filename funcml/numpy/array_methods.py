@@ -7,6 +7,7 @@ answer; arrays and scalars of NumPy on the left leave the operation to us (`__ar
 from __future__ import annotations
 
 import sys
+from typing import Literal
 
 import numpy as np
 
@@ -186,7 +187,7 @@ def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0) -
     return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
-def tobytes(self, order: str = "C") -> bytes:
+def tobytes(self, order: Literal["C", "F"] = "C") -> bytes:
     """The bytes of the elements, row by row, or for order 'F' column by column."""
     return np.asarray(self).tobytes(order)
 
