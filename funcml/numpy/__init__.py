@@ -109,7 +109,7 @@ from funcml.numpy.statistics import (
 from funcml.numpy.ufuncs import (
     abs, absolute, acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around, asin, asinh,
     atan, atan2, atanh, bitwise_count, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_right_shift, cbrt, ceil,
-    clip, conj, conjugate, cos, cosh, deg2rad, degrees, divmod, equal, exp, exp2, expm1, fabs, fix, float_power, floor,
+    clip, conj, conjugate, cos, cosh, deg2rad, degrees, divmod, equal, exp, exp2, expm1, fabs, float_power, floor,
     floor_divide, fmod, greater, greater_equal, hypot, i0, imag, invert, left_shift, less, less_equal, log, log10,
     log1p, log2, logical_not, mod, modf, not_equal, positive, rad2deg, radians, real, reciprocal, remainder,
     right_shift, rint, round, sign, sin, sinc, sinh, sqrt, square, tan, tanh, trunc,
@@ -356,7 +356,6 @@ __all__ = [
     "exp2",
     "expm1",
     "fabs",
-    "fix",
     "float_power",
     "floor",
     "floor_divide",

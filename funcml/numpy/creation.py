@@ -27,7 +27,7 @@ from funcml.numpy.promotion import (
     spread,
 )
 from funcml.primitives import elementwise as ew
-from funcml.primitives import shaping
+from funcml.primitives import identities, shaping
 from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis, reshape
 from funcml.primitives.identities import optimization_barrier
@@ -78,8 +78,8 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
         raise ValueError(f"array: order must be 'K', 'A', 'C' or 'F', got {order!r}")
     dtype = None if dtype is None else dtypes.canonical(dtype)
     x = _from_value(object, dtype)
-    if copy and x is object and not isinstance(x, Tracer):
-        x = x.__copy__()
+    if copy and x is object:
+        x = identities.copy(x) if isinstance(x, Tracer) else x.__copy__()
     if x.ndim < ndmin:
         x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
     return on_device(x, device)
@@ -108,7 +108,7 @@ def _stacked(x, dtype) -> Array:
     if len(shapes) > 1:
         raise ValueError(f"array: the elements of a sequence must have one shape, got {sorted(shapes)}")
     parts = promote_dtypes("array", *parts)
-    return shaping.concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
+    return shaping.concatenate([reshape(ew.convert(p, p.dtype), (1, *p.shape)) for p in parts], 0)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None) -> Array:
@@ -127,8 +127,9 @@ def copy(a, order: str | None = None) -> Array:
 
 def astype(x, dtype, /, *, copy: bool = False, device=None) -> Array:
     """`x` as an array of another dtype; from complex to real the imaginary part is dropped."""
-    x = ew.convert(as_array(operand("astype", x)), dtype_or(dtype, dtypes.default_float()))
-    return on_device(x, device)
+    given = as_array(operand("astype", x))
+    out = ew.convert(given, dtype_or(dtype, dtypes.default_float()))
+    return on_device(array(out) if copy and out is given else out, device)
 
 
 def from_dlpack(x, /, *, device=None, copy: bool | None = None) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from funcml.core.config import numpy_dtype_promotion
 from funcml.core.values import Array
 from funcml.numpy.arguments import concrete
 from funcml.numpy.creation import arange, array, linspace, meshgrid
@@ -41,7 +42,9 @@ class _Grid:
         ranges = [_range(self.name, s) for s in key]
         if not ranges:
             return [] if self.sparse else arange(0)
-        coordinates = meshgrid(*[as_array(x) for x in promote_dtypes(self.name, *ranges)], indexing="ij", sparse=self.sparse)
+        with numpy_dtype_promotion("standard"):
+            ranges = [as_array(x) for x in promote_dtypes(self.name, *ranges)]
+        coordinates = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
         return coordinates if self.sparse else stack(coordinates)
 
     def __repr__(self) -> str:

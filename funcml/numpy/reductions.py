@@ -19,7 +19,7 @@ from funcml.numpy.arguments import axes_of, axis_of, no_out
 from funcml.numpy.norms import euclidean
 from funcml.numpy.promotion import as_array, broadcast_shapes, exact, literal, operand, promote, spread
 from funcml.numpy.rows import fill
-from funcml.numpy.selected import Selected, reduce_selected
+from funcml.numpy.selected import Selected, combine_selected, reduce_selected
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import powers, shaping
@@ -441,7 +441,7 @@ def _average(a, weights, axis, keepdims):
 def _without_nan(name: str, x, where=None):
     """(`x`, where it counts): not at nan, and where `where` says so."""
     if type(x) is Selected:
-        return x, _without_nan(name, x.values, where)[1]
+        return x, combine_selected(name, _and_not_nan, x, where) if dtypes.is_inexact(x.dtype) else where
     x = as_array(operand(name, x))
     if not dtypes.is_inexact(x.dtype):
         return x, where
@@ -449,7 +449,7 @@ def _without_nan(name: str, x, where=None):
 
 
 @fused
-def _and_not_nan(x, where):
+def _and_not_nan(x, where=None):
     if where is None:
         return ew.eq(x, x)
     shape = broadcast_shapes(x.shape, np.shape(where))

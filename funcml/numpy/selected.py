@@ -135,9 +135,7 @@ def combine_selected(name: str, function, *xs):
     for x in xs:
         if isinstance(x, Selected):
             given.append(x.values)
-        elif np.ndim(x) == 0:
-            given.append(x)
-        elif _stands_behind(x, first):
+        elif x is None or np.ndim(x) == 0 or _stands_behind(x, first):
             given.append(x)
         else:
             raise first.unknown(f"{name} with an array {aval_of(x)}")
@@ -185,8 +183,10 @@ def reduce_selected(function: Callable, chosen: Selected, axis=None, keepdims: b
         return Selected(out, chosen.mask, chosen.axis - moved)
     marked = chosen.spread_mask()
     if where is not None:
-        if np.shape(where) != marked.shape and not _stands_behind(where, chosen):
-            raise chosen.unknown("a reduction with `where` along the elements")
+        if isinstance(where, Selected) and same_mask(where.mask, chosen.mask):
+            where = where.values
+        elif isinstance(where, Selected) or not _stands_behind(where, chosen):
+            raise chosen.unknown("a reduction with `where` that is not of these elements")
         marked = ew.and_(marked, spread(as_array(where), marked.shape))
     out = function(chosen.values, axis=axes, keepdims=keepdims, where=marked, **options)
     if not keepdims:

@@ -352,7 +352,6 @@ def _truncate(x):
 floor = unary("floor", _on_floats(ew.floor), "The largest whole number not above x.")
 ceil = unary("ceil", _on_floats(ew.ceil), "The smallest whole number not below x.")
 trunc = unary("trunc", _on_floats(_truncate), "The whole number next to x in the direction of 0.")
-fix = trunc
 rint = unary("rint", _round_to_even, "The whole number nearest to x as a float; halves go to the even one.", inexact=True)
 
 

@@ -56,12 +56,14 @@ class ufunc(functools.partial):
 
     __name__: str
     __qualname__: str
-    nin: int
-    nout: int
-    nargs: int
-    identity: Any
-    _func: Callable
+    _static: dict[str, Any]
     _own: dict[str, Callable | None]
+
+    nin = property(lambda self: self._static["nin"], doc="The number of operands.")
+    nout = property(lambda self: self._static["nout"], doc="The number of results.")
+    nargs = property(lambda self: self._static["nargs"], doc="The number of operands, or what was given for show.")
+    identity = property(lambda self: self._static["identity"], doc="What leaves the other operand as it is, or None.")
+    _func = property(lambda self: self._static["func"])
 
     def __new__(
         cls,
@@ -80,12 +82,16 @@ class ufunc(functools.partial):
         reduceat: Callable | None = None,
     ):
         self = super().__new__(cls, vectorize(func) if call is None else call)
-        self.nin, self.nout, self.identity = operator.index(nin), operator.index(nout), identity
-        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self._static = {
+            "func": func,
+            "nin": operator.index(nin),
+            "nout": operator.index(nout),
+            "nargs": operator.index(nin if nargs is None else nargs),
+            "identity": identity,
+        }
         self.__name__ = self.__qualname__ = getattr(func, "__name__", "ufunc") if name is None else name
         self.__module__ = "funcml.numpy"
         self.__doc__ = func.__doc__
-        self._func = func
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         return self
 
@@ -179,7 +185,7 @@ class ufunc(functools.partial):
         """The function of every pair of an element of `A` and one of `B`: [axes of A.., axes of B..]."""
         self._method("outer")
         A, B = (as_array(operand(f"{self.__name__}.outer", x)) for x in (A, B))
-        return self(ax.reshape(A, A.shape + (1,) * B.ndim), B)
+        return self(ax.reshape(A, A.shape + (1,) * B.ndim), ax.reshape(B, (1,) * A.ndim + B.shape))
 
 
 def _remade(func, nin, nout, name, identity) -> ufunc:
@@ -289,14 +295,16 @@ def _at(op: ufunc, a, indices, second: tuple):
 def _reduceat(a, indices, op, axis, dtype):
     dtype = _dtype_of_result(op, a.dtype, dtype)
     rows = ax.moveaxis(ew.convert(a, dtype), axis, 0)
-    start, end = _segments(indices, rows.shape[0])
     out = take(rows, indices, 0)
+    if not out.size:
+        return ax.moveaxis(out, 0, axis)
+    start, end = _segments(indices, rows.shape[0])
 
     def step(carry, i, row):
         at = spread(i, start.shape)
         inside = ew.and_(ew.gt(at, start), ew.lt(at, end))
         inside = ax.broadcast_in_dim(inside, carry.shape, (0,))
-        return [ew.select(inside, ew.convert(op(carry, row), dtype), carry)]
+        return [ew.select(inside, ew.convert(op(carry, ax.expand_dims(row, (0,))), dtype), carry)]
 
     (out,) = _loop(op, step, [out], [shaping.iota(dtypes.int32, (rows.shape[0],)), rows], rows.shape[0])
     return ax.moveaxis(out, 0, axis)
@@ -305,8 +313,8 @@ def _reduceat(a, indices, op, axis, dtype):
 def _segments(indices, n: int):
     """Start and end of the elements that belong to each index."""
     start = ew.convert(indices, dtypes.int32)
-    last = as_array(np.full(1, n, np.int32))
-    return start, shaping.concatenate([shaping.slice_in_dim(start, 1, start.shape[0]), last], 0)
+    last = as_array(np.full(min(1, start.shape[0]), n, np.int32))
+    return start, shaping.concatenate([shaping.slice_in_dim(start, min(1, start.shape[0]), start.shape[0]), last], 0)
 
 
 # ---- operations with reductions of their own ---------------------------------------------------------------------
