@@ -25,7 +25,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy import reductions, ufuncs
-from funcml.numpy.arguments import axes_of, axis_of, no_out
+from funcml.numpy.arguments import axes_of, axis_of, concrete, no_out
 from funcml.numpy.broadcasting import vectorize
 from funcml.numpy.creation import array
 from funcml.numpy.index_update import IndexUpdateRef
@@ -270,25 +270,55 @@ def _accumulate(a, op, axis, dtype):
 
 def _at(op: ufunc, a, indices, second: tuple):
     """One index after the other, since an element may be named more than once."""
-    index = indices if isinstance(indices, tuple) else (indices,)
-    index = tuple([array(i, copy=False) if isinstance(i, list) else i for i in index])
     dtype = a.dtype if not second else _dtype_of_result(op, dtypes.result_type(a, *second))
-    a = ew.convert(a, dtype)
-    arrays = [as_array(i) for i in index if not isinstance(i, slice | int)]
+    a, index = ew.convert(a, dtype), _index_items(op, indices, a.ndim)
+    arrays = [i for i in index if isinstance(i, Array)]
     rows = np.broadcast_shapes(*[i.shape for i in arrays])
+    old = IndexUpdateRef(a, index).get()
+    second = tuple([spread(ew.convert(b, b.dtype), old.shape) for b in second])
     if not rows:
-        return IndexUpdateRef(a, index).set(ew.convert(op(IndexUpdateRef(a, index).get(), *second), dtype))
-    columns = [ax.reshape(spread(i, rows), (math.prod(rows),)) for i in arrays]
-    values = [ax.reshape(spread(b, (*rows, *b.shape[len(rows):])), (math.prod(rows), *b.shape[len(rows):])) for b in second]
+        return IndexUpdateRef(a, index).set(ew.convert(op(old, *second), dtype))
+    count = math.prod(rows)
+    at = [i for i, x in enumerate(index) if not isinstance(x, slice)]
+    lead = at[0] if at[-1] - at[0] + 1 == len(at) else 0
+    columns = [ax.reshape(spread(i, rows), (count,)) for i in arrays]
+    columns += [_rows_first(b, lead, len(rows)) for b in second]
 
     def step(carry, *row):
-        given = iter(row[: len(columns)])
-        place = tuple([i if isinstance(i, slice | int) else next(given) for i in index])
+        given = iter(row[: len(arrays)])
+        place = tuple([next(given) if isinstance(i, Array) else i for i in index])
         old = IndexUpdateRef(carry, place).get()
-        return [IndexUpdateRef(carry, place).set(ew.convert(op(old, *row[len(columns):]), dtype))]
+        return [IndexUpdateRef(carry, place).set(ew.convert(op(old, *row[len(arrays):]), dtype))]
 
-    (a,) = _loop(op, step, [a], [*columns, *values], math.prod(rows)) if math.prod(rows) else [a]
-    return a
+    return _loop(op, step, [a], columns, count)[0] if count else a
+
+
+def _rows_first(b, lead: int, rank: int):
+    """[before.., rows.., after..] as [row, before.., after..]."""
+    order = [*range(lead, lead + rank), *range(lead), *range(lead + rank, b.ndim)]
+    moved = ax.transpose(b, order)
+    return ax.reshape(moved, (math.prod(moved.shape[:rank]), *moved.shape[rank:]))
+
+
+def _index_items(op: ufunc, indices, ndim: int) -> tuple:
+    """The parts of an index, each an int, a slice or an array of ints; as many slices as an ellipsis stands for."""
+    items: list = []
+    for i in _plain_index(indices) if isinstance(indices, tuple) else (_plain_index(indices),):
+        if i is None:
+            raise NotImplementedError(f"{op.__name__}.at: new axes in an index are not offered")
+        if i is Ellipsis or isinstance(i, slice | int):
+            items.append(i)
+            continue
+        x = as_array(i)
+        if dtypes.is_bool(x.dtype):
+            found = np.nonzero(concrete(f"{op.__name__}.at", "a mask", x))
+            items.extend(as_array(k.astype(np.int32)) for k in found)
+        else:
+            items.append(x)
+    if Ellipsis in [i for i in items if not isinstance(i, Array)]:
+        at = next(k for k, i in enumerate(items) if i is Ellipsis)
+        items[at : at + 1] = [slice(None)] * (ndim - len(items) + 1)
+    return tuple(items)
 
 
 @fused(static=("op", "axis", "dtype"))
