@@ -93,8 +93,8 @@ def _iterate(self):
 def _contains(self, value):
     if not is_operand(value):
         raise TypeError(f"`in` of an array {self.aval} expects a number, got {value!r} of type {type(value).__name__}")
-    if self.aval.ndim != 1:
-        raise ValueError(f"`in`: the array searched must be one-dimensional, got {self.aval}; write (x == value).any()")
+    if not self.aval.ndim:
+        raise ValueError(f"`in`: the array searched must have an axis, got {self.aval}; write x == value")
     if np.ndim(value):
         raise ValueError(f"`in`: the value looked for must be a scalar, got the shape {np.shape(value)}; use jnp.isin")
     return bool(reductions.any(ufuncs.equal(self, value)))

@@ -87,6 +87,13 @@ def test_sorting_and_searching():
     np.testing.assert_array_equal(x[0].sort().searchsorted(2.0), np.sort(X[0]).searchsorted(2.0))
     np.testing.assert_array_equal(x.nonzero()[1], X.nonzero()[1])
     assert 2.5 in x and 9 not in x
+    for value, error in (("abc", TypeError), (None, TypeError), (x, ValueError)):
+        with pytest.raises(error, match="`in`"):
+            _ = value in x
+    with pytest.raises(ValueError, match="must have an axis"):
+        _ = 1 in jnp.array(1)
+    np.testing.assert_array_equal(x.byteswap(), np.asarray(x).byteswap())
+    assert x.tobytes("F") == np.asarray(x).tobytes("F")
 
 
 @pytest.mark.parametrize("old, new", [
