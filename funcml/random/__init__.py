@@ -13,17 +13,20 @@ are the samples, as far as both are compiled alike.
 
 from funcml.random.arrangements import choice, permutation
 from funcml.random.bits import bits
-from funcml.random.continuous import (
-    cauchy,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    normal,
-    truncated_normal,
-    uniform,
-)
+from funcml.random.continuous import cauchy, exponential, laplace, logistic, normal, truncated_normal, uniform
 from funcml.random.discrete import bernoulli, categorical, rademacher, randint
+from funcml.random.extremes import gumbel
+from funcml.random.families import (
+    double_sided_maxwell,
+    geometric,
+    lognormal,
+    maxwell,
+    pareto,
+    rayleigh,
+    triangular,
+    wald,
+    weibull_min,
+)
 from funcml.random.keys import (
     PRNGKey,
     clone,
@@ -40,7 +43,8 @@ __all__ = [
     # keys
     "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
     # continuous distributions
-    "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform",
+    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell", "normal",
+    "pareto", "rayleigh", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
     # bits, discrete distributions, order and choice
-    "bernoulli", "bits", "categorical", "choice", "permutation", "rademacher", "randint",
+    "bernoulli", "bits", "categorical", "choice", "geometric", "permutation", "rademacher", "randint",
 ]

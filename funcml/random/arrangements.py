@@ -23,8 +23,9 @@ from funcml.primitives.gather_scatter import GatherDimensionNumbers, gather
 from funcml.primitives.reductions import cumsum
 from funcml.primitives.sorting import sort, top_k
 from funcml.random.bits import random_bits
-from funcml.random.continuous import check_mode, gumbel_of, uniform_of
+from funcml.random.continuous import uniform_of
 from funcml.random.discrete import randint_of
+from funcml.random.extremes import checked_mode, gumbel_of
 from funcml.random.keys import one_key, several
 
 __all__ = ["choice", "permutation"]
@@ -90,13 +91,13 @@ def take(x, indices, axis: int):
 # ---- choice --------------------------------------------------------------------------------------------------
 
 
-def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: str = "low") -> Array:
+def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: str | None = None) -> Array:
     """Samples of shape `shape` from the elements of `a` along `axis`, or from 0, ..., a - 1 for an int.
 
     `p` are the probabilities of the elements, equal by default. Without `replace` no element comes twice. Raises ValueError
     for an empty `a`, for more samples than elements without `replace`, and for `p` of another length.
     """
-    check_mode("choice", mode)
+    mode = checked_mode("choice", mode)
     key, (array, count) = one_key("choice", key), _population("choice", a)
     axis = 0 if array is None else axis_of("choice", axis, array.ndim)
     n, shape = count if array is None else array.shape[axis], shape_of("choice", shape)

@@ -25,12 +25,12 @@ from funcml.primitives.identities import stop_gradient
 from funcml.random.bits import random_bits
 from funcml.random.implementations import UNSIGNED_OF_WIDTH
 from funcml.random.keys import one_key, several
-from funcml.random.parameters import exact, float_dtype, parameter, shape_with
+from funcml.random.parameters import exact, float_dtype, inexact_dtype, parameter, shape_with
 from funcml.random.tails import in_far_tail, may_be_far, truncated_tail
 
 __all__ = [
-    "cauchy", "check_mode", "exponential", "gumbel", "gumbel_of", "laplace", "logistic", "normal", "truncated_normal",
-    "uniform", "uniform_of", "uniform_of_pair",
+    "cauchy", "exponential", "exponential_of", "laplace", "logistic", "normal", "normal_of", "truncated_normal", "uniform",
+    "uniform_of", "uniform_of_pair",
 ]
 
 # ---- uniform -------------------------------------------------------------------------------------------------
@@ -86,22 +86,20 @@ def normal(key, shape=(), dtype=None) -> Array:
     >>> random.normal(random.key(0), (2,))
     Array([1.6226422, 2.0252647], dtype=float32)
     """
-    dtype = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_inexact(dtype):
-        raise ValueError(f"normal: expected a floating or complex dtype, got {dtypes.short_name(dtype)}")
-    return _normal(one_key("normal", key), shape_of("normal", shape), dtype)
+    return _normal(one_key("normal", key), shape_of("normal", shape), inexact_dtype("normal", dtype))
 
 
 @fused(static=("shape", "dtype"))
 def _normal(key, shape, dtype):
-    if not dtypes.is_complex(dtype):
-        return _normal_of(key, shape, dtype)
-    real, imag = (_normal_of(k, shape, dtypes.real_dtype(dtype)) for k in several(key, 2))
-    return ew.div(ew.complex(real, imag), dtype.type(math.sqrt(2)))
+    return normal_of(key, shape, dtype)
 
 
 # sqrt 2 erf^-1(u), u uniform in (-1, 1)
-def _normal_of(key, shape, dtype):
+def normal_of(key, shape, dtype):
+    """`normal` inside a program."""
+    if dtypes.is_complex(dtype):
+        real, imag = (normal_of(k, shape, dtypes.real_dtype(dtype)) for k in several(key, 2))
+        return ew.div(ew.complex(real, imag), dtype.type(math.sqrt(2)))
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))[()]
     u = uniform_of(key, shape, dtype, low, 1.0)
     return ew.mul(_sqrt2(dtype), special.erf_inv(u))
@@ -152,7 +150,8 @@ def _sampler(name: str, doc: str, inverse):
 
 
 # F^-1(u) = -log(1 - u)
-def _exponential(key, shape, dtype):
+def exponential_of(key, shape, dtype):
+    """`exponential` inside a program."""
     u = uniform_of(key, shape, dtype, 0.0, 1.0)
     return ew.neg(tr.log1p(ew.neg(u)))
 
@@ -176,41 +175,8 @@ def _cauchy(key, shape, dtype):
     return tr.tan(ew.mul(dtype.type(math.pi), ew.sub(u, 0.5)))
 
 
-exponential = _sampler("exponential", "Samples of the exponential distribution with density exp(-x), x > 0.", _exponential)
+exponential = _sampler("exponential", "Samples of the exponential distribution with density exp(-x), x > 0.", exponential_of)
 laplace = _sampler("laplace", "Samples of the Laplace distribution with density exp(-|x|) / 2.", _laplace)
 logistic = _sampler("logistic", "Samples of the logistic distribution, whose distribution function is the sigmoid.", _logistic)
 cauchy = _sampler("cauchy", "Samples of the Cauchy distribution with density 1 / (pi (1 + x^2)).", _cauchy)
 
-
-def gumbel(key, shape=(), dtype=None, mode: str = "low") -> Array:
-    """Samples of the Gumbel distribution with density exp(-x - exp(-x)).
-
-    `mode="high"` draws twice as many bits, for a right tail of twice the length: with "low" no sample of float32 lies
-    above 16.
-    """
-    check_mode("gumbel", mode)
-    return _gumbel(one_key("gumbel", key), shape_of("gumbel", shape), float_dtype("gumbel", dtype), mode)
-
-
-def check_mode(name: str, mode: str) -> None:
-    """Raises ValueError for a mode of drawing bits that does not exist."""
-    if mode not in ("low", "high"):
-        raise ValueError(f"{name}: expected the mode 'low' or 'high', got {mode!r}")
-
-
-@fused(static=("shape", "dtype", "mode"))
-def _gumbel(key, shape, dtype, mode):
-    return gumbel_of(key, shape, dtype, mode)
-
-
-# F^-1(u) = -log(-log u);  "high" uses 1 - u, with more digits where it is small: -log(-log(1 - (u_1 + eps u_2)))
-def gumbel_of(key, shape, dtype, mode):
-    """`gumbel` inside a program."""
-    limits = dtypes.finfo(dtype)
-    if mode == "low":
-        u = uniform_of(key, shape, dtype, float(limits.tiny), 1.0)
-        return ew.neg(tr.log(ew.neg(tr.log(u))))
-    high, low = uniform_of_pair(key, shape, dtype)
-    fine = ew.add(ew.add(high, ew.mul(low, 2.0 ** -int(limits.nmant))), float(limits.tiny))
-    u = ew.select(ew.ge(high, 0.5), high, fine)
-    return ew.neg(tr.log(ew.neg(tr.log1p(ew.neg(u)))))

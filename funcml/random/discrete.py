@@ -20,12 +20,13 @@ from funcml.primitives.axes import moveaxis, reshape
 from funcml.primitives.reductions import argmax
 from funcml.primitives.sorting import top_k
 from funcml.random.bits import random_bits
-from funcml.random.continuous import check_mode, gumbel_of, uniform_of, uniform_of_pair
+from funcml.random.continuous import uniform_of, uniform_of_pair
+from funcml.random.extremes import checked_mode, gumbel_of
 from funcml.random.implementations import UNSIGNED_OF_WIDTH
 from funcml.random.keys import one_key, several
 from funcml.random.parameters import parameter, shape_with
 
-__all__ = ["bernoulli", "categorical", "rademacher", "randint", "randint_of"]
+__all__ = ["bernoulli", "bernoulli_of", "categorical", "rademacher", "rademacher_of", "randint", "randint_of"]
 
 # ---- integers ------------------------------------------------------------------------------------------------
 
@@ -112,8 +113,7 @@ def bernoulli(key, p=0.5, shape=None, mode: str | None = "low") -> Array:
     >>> random.bernoulli(random.key(0), 0.5, (3,))
     Array([False, False,  True], dtype=bool)
     """
-    mode = mode or "low"
-    check_mode("bernoulli", mode)
+    mode = checked_mode("bernoulli", mode, ("low", "high"))
     key, p = one_key("bernoulli", key), operand("bernoulli", p)
     if not dtypes.is_float(aval_of(p).dtype):
         raise TypeError(f"bernoulli: expected floating probabilities p, got {aval_of(p)}")
@@ -122,11 +122,12 @@ def bernoulli(key, p=0.5, shape=None, mode: str | None = "low") -> Array:
 
 @fused(static=("shape", "mode"))
 def _bernoulli(key, p, shape, mode):
-    return _bernoulli_of(key, p, shape, mode)
+    return bernoulli_of(key, p, shape, mode)
 
 
 # u < p;  in mode "high" u = u_1 + 2^-m u_2, compared without rounding the sum
-def _bernoulli_of(key, p, shape, mode):
+def bernoulli_of(key, p, shape, mode):
+    """`bernoulli` inside a program."""
     dtype = aval_of(p).dtype
     p = parameter("bernoulli", p, dtype, shape)
     if mode == "low":
@@ -143,14 +144,19 @@ def rademacher(key, shape=(), dtype=None) -> Array:
 
 @fused(static=("shape", "dtype"))
 def _rademacher(key, shape, dtype):
-    heads = _bernoulli_of(key, dtypes.default_float().type(0.5), shape, "low")
+    return rademacher_of(key, shape, dtype)
+
+
+def rademacher_of(key, shape, dtype):
+    """`rademacher` inside a program."""
+    heads = bernoulli_of(key, dtypes.default_float().type(0.5), shape, "low")
     return ew.sub(ew.mul(ew.convert(heads, dtype), 2), 1)
 
 
 # ---- one of several ------------------------------------------------------------------------------------------
 
 
-def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = "low") -> Array:
+def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = None) -> Array:
     """Indices i along `axis` with probabilities softmax(logits)_i.
 
     The other axes of `logits` are a batch; `shape` is its shape, or that with more axes in front. Without `replace` the
@@ -158,8 +164,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
 
     Source: the index of the greatest logit + Gumbel sample (Gumbel-max), or of the k greatest (Kool et al. 2019).
     """
-    mode = mode or "low"
-    check_mode("categorical", mode)
+    mode = checked_mode("categorical", mode)
     key, logits = one_key("categorical", key), operand("categorical", logits)
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype) or not aval.ndim:
