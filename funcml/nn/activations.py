@@ -10,6 +10,7 @@ import inspect
 import math
 from collections.abc import Callable
 
+from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
@@ -61,6 +62,19 @@ def _choose(condition, x, y):
     return ew.select(condition, *[z if isinstance(z, Array) else fill(like, z) for z in (x, y)])
 
 
+# z = x g  =>  z' = g x' + x g'. Where x is infinite, g is constant: 0 g' is 0, not inf 0.
+@custom_jvp
+def _gated(x, gate):
+    """x gate, for a gate that closes faster than x grows: at -inf it is 0, the limit."""
+    return ew.mul(_choose(ew.eq(x, -math.inf), 0, x), gate)
+
+
+_gated.defjvps(
+    lambda t, ans, x, gate: ew.mul(t, gate),
+    lambda t, ans, x, gate: ew.mul(t, _choose(ew.eq(ew.abs(x), math.inf), 0, x)),
+)
+
+
 # ---- piecewise linear ----------------------------------------------------------------------------------------
 
 
@@ -108,7 +122,7 @@ def hard_sigmoid(x) -> Array:
 @_of_floats
 def hard_silu(x) -> Array:
     """x hard_sigmoid(x)."""
-    return ew.mul(x, hard_sigmoid(x))
+    return _gated(x, hard_sigmoid(x))
 
 
 hard_swish = hard_silu
@@ -190,7 +204,7 @@ def log_sigmoid(x) -> Array:
 @_of_floats
 def silu(x) -> Array:
     """x sigmoid(x)."""
-    return ew.mul(x, tr.logistic(x))
+    return _gated(x, tr.logistic(x))
 
 
 swish = silu
@@ -199,7 +213,7 @@ swish = silu
 @_of_floats
 def mish(x) -> Array:
     """x tanh(softplus(x)) (Misra 2019)."""
-    return ew.mul(x, tr.tanh(_softplus(x)))
+    return _gated(x, tr.tanh(_softplus(x)))
 
 
 @custom_jvp
@@ -220,9 +234,10 @@ def log1mexp(x) -> Array:
 
 # ---- others --------------------------------------------------------------------------------------------------
 
-_TANH_IS_ONE = 20.0
+_SIGMOID_IS_ONE = 100.0
 
 
+# With u = sqrt(2 / pi) (x + 0.044715 x^3): (1 + tanh u) / 2 is sigmoid(2 u), which does not cancel for u < 0.
 @_program(static=("approximate",))
 def gelu(x, approximate: bool = True) -> Array:
     """x P(x), P the normal distribution function; approximately x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
@@ -231,23 +246,29 @@ def gelu(x, approximate: bool = True) -> Array:
     """
     x = as_array(to_inexact("gelu", x))
     if not approximate:
-        return ew.mul(ew.mul(0.5, x), special.erfc(ew.mul(ew.neg(x), math.sqrt(0.5))))
-    inner = ew.mul(math.sqrt(2 / math.pi), ew.add(x, ew.mul(0.044715, ew.mul(x, square(x)))))
-    bound = aval_of(x).dtype.type(_TANH_IS_ONE)
-    return ew.mul(x, ew.mul(0.5, ew.add(1.0, tr.tanh(ew.clamp(-bound, inner, bound)))))
+        return ew.mul(0.5, _gated(x, special.erfc(ew.mul(ew.neg(x), math.sqrt(0.5)))))
+    twice = ew.mul(2 * math.sqrt(2 / math.pi), ew.add(x, ew.mul(0.044715, ew.mul(x, square(x)))))
+    bound = aval_of(x).dtype.type(_SIGMOID_IS_ONE)
+    return _gated(x, tr.logistic(ew.clamp(-bound, twice, bound)))
 
 
 @_of_floats
 def soft_sign(x) -> Array:
     """x / (1 + |x|)."""
-    return ew.div(x, ew.add(1.0, ew.abs(x)))
+    size = ew.abs(x)
+    infinite = ew.eq(size, math.inf)
+    inside = _choose(infinite, 0, x)
+    return ew.select(infinite, ew.sign(x), ew.div(inside, ew.add(1.0, ew.abs(inside))))
 
 
-# For x < 0 the difference is written as b / (2 (sqrt(x^2 + b) - x)), which does not cancel.
+# For x < 0 the difference is written as b / (2 (sqrt(x^2 + b) - x)), which does not cancel. Where x^2 overflows, the root
+# is |x|.
 @_of_floats
 def squareplus(x, b=4.0) -> Array:
     """(x + sqrt(x^2 + b)) / 2 (Barron 2021)."""
-    root = sqrt(ew.add(square(x), b))
+    size = ew.abs(x)
+    far = ew.gt(size, math.sqrt(float(dtypes.finfo(aval_of(x).dtype).max)) / 2)
+    root = ew.select(far, size, sqrt(ew.add(square(_choose(far, 0, x)), b)))
     negative = ew.lt(x, 0)
     divisor = ew.mul(2.0, ew.sub(root, _choose(negative, x, 0)))
     return ew.select(negative, ew.div(b, _choose(negative, divisor, 1)), ew.div(ew.add(x, root), 2.0))

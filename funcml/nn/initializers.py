@@ -57,7 +57,8 @@ def _scaled(sample: Callable, scale, dtype) -> Initializer:
 
     def init(key, shape, dtype=dtype):
         dtype = dtype_or(dtype, dtypes.default_float())
-        return fnp.multiply(sample(key, shape_of("init", shape), dtype), literal(scale, dtype))
+        factor = fnp.asarray(scale, dtype) if isinstance(scale, Array) else literal(scale, dtype)
+        return fnp.multiply(sample(key, shape_of("init", shape), dtype), factor)
 
     return init
 

@@ -12,6 +12,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axes_of, axis_of, dtype_or, index_of
+from funcml.numpy.creation import asarray
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, promote, spread, to_inexact
 from funcml.numpy.reductions import mean as mean_of
 from funcml.numpy.reductions import static_axis
@@ -177,17 +178,25 @@ def _ratio_jvp(axes, primals, tangents):
 # ---- others --------------------------------------------------------------------------------------------------
 
 
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None) -> Array:
+def standardize(
+    x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm: str = "stable"
+) -> Array:
     """(x - mean) / sqrt(variance + epsilon), the moments taken over `axis`, of the elements that `where` marks.
 
-    The variance is the mean of (x - mean)^2, which does not cancel.
+    The variance is the mean of (x - mean)^2, which does not cancel; the `algorithm` "fast" is taken for "stable", since it
+    saves nothing here.
     """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: expected the algorithm 'fast' or 'stable', got {algorithm!r}")
     return _standardize(operand("standardize", x), mean, variance, epsilon, where, static_axis(axis))
 
 
 @fused(static=("axis",))
 def _standardize(x, mean, variance, epsilon, where, axis):
     x = as_array(to_inexact("standardize", x))
+    narrow = dtypes.bit_width(x.dtype) < 32
+    if narrow:
+        return ew.convert(_standardize(ew.convert(x, dtypes.float32), mean, variance, epsilon, where, axis), x.dtype)
     if mean is None:
         mean = mean_of(x, axis, keepdims=True, where=where)
     x, mean = promote("standardize", x, mean, full=True)
@@ -206,7 +215,7 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1) -> Array:
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    x = operand("one_hot", x)
+    x = asarray(x) if isinstance(x, list | tuple) else operand("one_hot", x)
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"one_hot: expected integers, got {aval}; round and convert them first")

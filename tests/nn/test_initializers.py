@@ -33,6 +33,13 @@ def test_plain_ones_are_those_of_jax(name):
     same(getattr(nn.initializers, name)(0.3)(KEY, SHAPE), getattr(jax.nn.initializers, name)(0.3)(JAX_KEY, SHAPE))
 
 
+def test_a_scale_that_is_an_array_takes_the_dtype_of_the_samples():
+    scale = fm.numpy.float32(0.3)
+    for name in ("normal", "uniform", "truncated_normal"):
+        found, want = (getattr(nn.initializers, name)(s, "bfloat16")(KEY, SHAPE) for s in (scale, 0.3))
+        same(found, want)
+
+
 def test_zeros_and_ones():
     assert not nn.initializers.zeros(KEY, (2, 3)).any() and nn.initializers.ones(KEY, 3, "int8").tolist() == [1, 1, 1]
 

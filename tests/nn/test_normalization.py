@@ -110,3 +110,17 @@ def test_one_hot():
     assert nn.one_hot(np.array([], int), 3).shape == (0, 3)
     with pytest.raises(TypeError, match=r"one_hot: expected integers, got f64\[2\]"):
         nn.one_hot(np.zeros(2), 3)
+
+
+def test_moments_of_narrow_floats():
+    x = (np.arange(200) * 4).astype(np.float16)  # their squares overflow
+    want = (x.astype(float) - x.astype(float).mean()) / x.astype(float).std()
+    np.testing.assert_allclose(np.asarray(nn.standardize(x)).astype(float), want, 2e-3, 1e-3)
+    for algorithm in ("fast", "stable"):
+        np.testing.assert_array_equal(nn.standardize(x, algorithm=algorithm), nn.standardize(x))
+    with pytest.raises(ValueError, match="standardize: expected the algorithm 'fast' or 'stable', got 'quick'"):
+        nn.standardize(x, algorithm="quick")
+
+
+def test_one_hot_of_a_list():
+    assert nn.one_hot([0, 2], 3).tolist() == [[1, 0, 0], [0, 0, 1]]
