@@ -14,6 +14,7 @@ are the samples, as far as both are compiled alike.
 from funcml.random.arrangements import choice, permutation
 from funcml.random.bits import bits
 from funcml.random.continuous import cauchy, exponential, laplace, logistic, normal, truncated_normal, uniform
+from funcml.random.counts import binomial, multinomial, poisson
 from funcml.random.discrete import bernoulli, categorical, rademacher, randint
 from funcml.random.extremes import gumbel
 from funcml.random.families import (
@@ -38,13 +39,18 @@ from funcml.random.keys import (
     split,
     wrap_key_data,
 )
+from funcml.random.matrices import multivariate_normal, orthogonal
 
 __all__ = [
     # keys
     "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
     # continuous distributions
-    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell", "normal",
-    "pareto", "rayleigh", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
+    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace",
+    "logistic", "lognormal", "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal",
+    "uniform", "wald", "weibull_min",
+    # of vectors and matrices
+    "multivariate_normal", "orthogonal",
     # bits, discrete distributions, order and choice
-    "bernoulli", "bits", "categorical", "choice", "geometric", "permutation", "rademacher", "randint",
+    "bernoulli", "binomial", "bits", "categorical", "choice", "geometric", "multinomial", "permutation", "poisson", "rademacher",
+    "randint",
 ]

@@ -41,7 +41,7 @@ def test_values_are_those_of_jax(dtype):
         assert y.dtype == dtype == want[name].dtype
         y, z = (np.asarray(a).astype(float) for a in (y, want[name]))
         y[np.isnan(z) & ~np.isnan(X)] = np.nan  # JAX has no limits at infinity
-        atol = 8 * eps if name == "gelu" else eps / 8  # JAX's cancels for x < 0
+        atol = 32 * eps if name == "gelu" else eps / 8  # JAX's cancels for x < 0
         np.testing.assert_allclose(y, z, rtol=8 * eps, atol=atol, err_msg=name)
 
 
