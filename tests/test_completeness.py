@@ -58,15 +58,8 @@ TO_COME: dict[str, set[str]] = {
     "lax.linalg": prefixed("lax.linalg", """
         EigImplementation eig hessenberg qdwh schur tridiagonal
     """),
-    "nn": prefixed("nn", """
-        dot_product_attention get_scaled_dot_general_config scaled_dot_general scaled_matmul
-    """),
-    "nn.initializers": prefixed("nn.initializers", """
-        delta_orthogonal orthogonal
-    """),
     "random": prefixed("random", """
-        ball beta binomial chisquare dirichlet double_sided_maxwell f gamma generalized_normal geometric loggamma lognormal
-        maxwell multinomial multivariate_normal orthogonal pareto poisson rayleigh t triangular wald weibull_min
+        ball beta chisquare dirichlet f gamma generalized_normal loggamma t
     """),
     "scipy": prefixed("scipy", """
         cluster integrate interpolate ndimage sparse stats

@@ -15,7 +15,7 @@ from funcml import dtypes, random
 from funcml import numpy as fnp
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import dtype_or, shape_of
+from funcml.numpy.arguments import axis_of, dtype_or, shape_of
 from funcml.numpy.promotion import literal
 from funcml.primitives import elementwise as ew
 from funcml.primitives.powers import sqrt
@@ -23,8 +23,8 @@ from funcml.primitives.transcendental import exp, log
 from funcml.random.keys import several
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
-    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "truncated_normal", "uniform",
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
+    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform",
     "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]
 
@@ -57,10 +57,13 @@ def _scaled(sample: Callable, scale, dtype) -> Initializer:
 
     def init(key, shape, dtype=dtype):
         dtype = dtype_or(dtype, dtypes.default_float())
-        factor = fnp.asarray(scale, dtype) if isinstance(scale, Array) else literal(scale, dtype)
-        return fnp.multiply(sample(key, shape_of("init", shape), dtype), factor)
+        return fnp.multiply(sample(key, shape_of("init", shape), dtype), _factor(scale, dtype))
 
     return init
+
+
+def _factor(scale, dtype):
+    return fnp.asarray(scale, dtype) if isinstance(scale, Array) else literal(scale, dtype)
 
 
 def uniform(scale=1e-2, dtype=None) -> Initializer:
@@ -195,3 +198,45 @@ he_uniform = _scheme("he_uniform", _HE, 2.0, "fan_in", "uniform")
 he_normal = _scheme("he_normal", _HE, 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+# ---- orthogonal --------------------------------------------------------------------------------------------------
+
+
+def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """An initialiser to `scale` times uniform orthogonal matrices (Saxe, McClelland and Ganguli 2013).
+
+    The axis `column_axis` is that of the columns, all others together are rows; the shorter side is orthonormal.
+    """
+
+    def init(key, shape, dtype=dtype):
+        shape, dtype = shape_of("init", shape), dtype_or(dtype, dtypes.default_float())
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: expected a shape of at least 2 axes, got {shape}")
+        axis = axis_of("orthogonal", column_axis, len(shape))
+        others = (*shape[:axis], *shape[axis + 1 :])
+        if 0 in shape:
+            return fnp.zeros(shape, dtype)
+        matrix = random.orthogonal(key, math.prod(others), (), dtype, shape[axis])
+        matrix = fnp.moveaxis(fnp.reshape(matrix, (*others, shape[axis])), -1, axis)
+        return fnp.multiply(_factor(scale, dtype), matrix)
+
+    return init
+
+
+def delta_orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """An initialiser of convolution kernels [*field, inputs, outputs], zero but for an orthogonal matrix in the middle.
+
+    The field has 1 to 3 axes and there are at least as many outputs as inputs (Xiao et al. 2018).
+    """
+
+    def init(key, shape, dtype=dtype):
+        shape, dtype = shape_of("init", shape), dtype_or(dtype, dtypes.default_float())
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal: expected a shape of 3 to 5 axes, got {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal: expected at least as many outputs as inputs, got {shape[-1]} for {shape[-2]}")
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
+        middle = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return fnp.zeros(shape, dtype).at[middle].set(matrix)
+
+    return init

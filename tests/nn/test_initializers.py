@@ -68,3 +68,19 @@ def test_bad_arguments():
         nn.initializers.variance_scaling(1.0, "fan_in", "cauchy")
     with pytest.raises(ValueError, match=r"the shape \(3,\) has no axes in_axis=-2"):
         nn.initializers.he_normal()(KEY, (3,))
+
+
+def test_orthogonal_ones():
+    for shape, axis in (((5, 3), -1), ((3, 5), 0), ((2, 3, 4), 1), ((4, 0), -1)):
+        found, want = (m.orthogonal(0.5, axis)(k, shape) for m, k in ((nn.initializers, KEY), (jax.nn.initializers, JAX_KEY)))
+        np.testing.assert_allclose(found, want, 1e-5, 1e-6)
+    for shape in ((3, 2, 4), (3, 3, 2, 2), (1, 2, 3, 2, 4)):
+        found, want = (m.delta_orthogonal()(k, shape) for m, k in ((nn.initializers, KEY), (jax.nn.initializers, JAX_KEY)))
+        np.testing.assert_allclose(found, want, 1e-5, 1e-6)
+    for call, words in (
+        (lambda: nn.initializers.orthogonal()(KEY, (3,)), r"a shape of at least 2 axes, got \(3,\)"),
+        (lambda: nn.initializers.delta_orthogonal()(KEY, (3, 3)), "a shape of 3 to 5 axes"),
+        (lambda: nn.initializers.delta_orthogonal()(KEY, (3, 4, 2)), "at least as many outputs as inputs, got 2 for 4"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
