@@ -14,7 +14,9 @@ from funcml import dtypes
 from funcml.core.avals import ShapedArray
 from funcml.lowering.emit import Emitter, tensor_type
 
-__all__ = ["is_cuda", "lapack_name", "matrix_call", "nan_unless", "succeeded", "u8"]
+__all__ = [
+    "failed_as_nan", "info_of", "is_cuda", "lapack_name", "matrix_call", "nan_unless", "not_offered", "succeeded", "u8",
+]
 
 _PREFIXES = {
     dtypes.float32: "s",
@@ -127,3 +129,19 @@ def nan_unless(emit: Emitter, ok: str, x: str, aval: ShapedArray, batch: Sequenc
     value = complex(np.nan, np.nan) if dtypes.is_complex(aval.dtype) else np.nan
     t = tensor_type(aval)
     return emit.op(f"stablehlo.select {spread}, {x}, {emit.constant(value, aval)} : {tensor_type(wide)}, {t}")
+
+
+def not_offered(emit, what: str, where: str):
+    """The error for a decomposition that this platform has no routine for."""
+    return NotImplementedError(f"{what} is offered on {where}, not on {emit.platform}; move the operand with `device_put`")
+
+
+def info_of(aval, rank: int = 2):
+    """The type of the result `info` of a call on this operand: i32 [batch]."""
+    return aval.update(shape=aval.shape[: aval.ndim - rank], dtype=dtypes.int32, weak_type=False)
+
+
+def failed_as_nan(emit, info, info_aval, results, avals) -> list[str]:
+    """The results, nan for the members of the batch whose `info` is not 0."""
+    ok = succeeded(emit, info, info_aval)
+    return [nan_unless(emit, ok, x, a, info_aval.shape) for x, a in zip(results, avals, strict=True)]

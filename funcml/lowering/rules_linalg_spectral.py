@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from funcml import dtypes
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.matrix_calls import is_cuda, lapack_name, matrix_call, nan_unless, succeeded, u8
+from funcml.lowering.matrix_calls import failed_as_nan, info_of, is_cuda, lapack_name, matrix_call, not_offered, u8
 from funcml.lowering.rules_axes import numbers
 from funcml.lowering.rules_reductions import select
 from funcml.primitives import linalg_spectral as spectral
 from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm
-
-
-def not_offered(emit, what: str, where: str):
-    """The error for a decomposition that this platform has no routine for."""
-    return NotImplementedError(f"{what} is offered on {where}, not on {emit.platform}; move the operand with `device_put`")
-
-
-def info_of(aval, rank: int = 2):
-    """The type of the result `info` of a call on this operand: i32 [batch]."""
-    return aval.update(shape=aval.shape[: aval.ndim - rank], dtype=dtypes.int32, weak_type=False)
-
-
-def checked(emit, info, info_aval, results, avals) -> list[str]:
-    """The results, nan for the members of the batch whose `info` is not 0."""
-    ok = succeeded(emit, info, info_aval)
-    return [nan_unless(emit, ok, x, a, info_aval.shape) for x, a in zip(results, avals, strict=True)]
-
 
 # ---- eigh --------------------------------------------------------------------------------------------------------
 
@@ -45,7 +28,7 @@ def _eigh(emit, eqn, operands):
     v, w, status = matrix_call(
         emit, target, operands, [x], [x, values, info], attributes=attributes, reuses={0: 0}
     )
-    return checked(emit, status, info, [v, w][-len(outs) :], outs)
+    return failed_as_nan(emit, status, info, [v, w][-len(outs) :], outs)
 
 
 def _eigh_call(emit, dtype, params):
@@ -94,7 +77,7 @@ def _svd(emit, eqn, operands):
         found, status = _svd_cuda(emit, operands, x, (left, values, right), params)
     else:
         raise not_offered(emit, "svd", "CPU and CUDA")
-    return checked(emit, status, info_of(x), found if params["vectors"] else found[1:2], outs)
+    return failed_as_nan(emit, status, info_of(x), found if params["vectors"] else found[1:2], outs)
 
 
 def _identity(emit, aval):

@@ -16,6 +16,7 @@ RULE_NAMES = ("type_rule", "jvp_rule", "transpose_rule", "batch_rule", "lowering
 
 #: linear in no operand: their derivatives go through other primitives, and nothing transposes them
 NOT_LINEAR_IN_ANYTHING = {
+    "eig", "hessenberg", "schur", "tridiagonal",
     "argmax", "argmin", "bitcast_convert", "cholesky", "cholesky_update", "cumlogsumexp", "cummax", "cummin", "cumprod",
     "eigh", "geqp3", "geqrf", "householder_product", "integer_pow", "iota", "lu", "lu_pivots_to_permutation", "qr",
     "random_unwrap", "random_wrap", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",

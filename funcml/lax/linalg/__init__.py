@@ -5,7 +5,8 @@ from funcml.lax.linalg.factorizations import (
     cholesky, cholesky_update, geqp3, geqrf, householder_product, lu, lu_pivots_to_permutation, ormqr, qr,
     symmetric_product, triangular_solve, tridiagonal_solve,
 )
-from funcml.lax.linalg.spectral import eigh, svd
+from funcml.lax.linalg.spectral import eig, eigh, hessenberg, schur, svd, tridiagonal
+from funcml.primitives.linalg_eig import EigImplementation
 from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm
 # isort: on
 
@@ -23,9 +24,14 @@ __all__ = [
     "symmetric_product",
     "triangular_solve",
     "tridiagonal_solve",
-    # eigenvalues and singular values
+    # eigenvalues, singular values and the forms that lead to them
+    "EigImplementation",
     "EighImplementation",
     "SvdAlgorithm",
+    "eig",
     "eigh",
+    "hessenberg",
+    "schur",
     "svd",
+    "tridiagonal",
 ]
