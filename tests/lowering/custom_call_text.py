@@ -20,7 +20,7 @@ def calls_of(text: str) -> list[dict]:
 
 def _read(line: str) -> dict:
     found = {"target": re.search(r"custom_call @(\w+)", line)[1], "types": line.rsplit(" : ", 1)[1].strip()}
-    config = re.search(r"mhlo.backend_config = \{(.*?)\}", line) or re.search(r'backend_config = [{"](.*?)[}"]', line)
+    config = re.search(r"backend_config = \{(.*?)\}", line) or re.search(r'backend_config = "(.*?)"', line)
     found["attributes"] = sorted(config[1].split(", "))
     for part in _PARTS:
         value = re.search(part + r" = (\[.*?\])(?=, \w|\}| :|, sdy| \})", line)

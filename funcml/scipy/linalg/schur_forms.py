@@ -109,7 +109,7 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Arr
     m, n = c.shape[-2:]
     if a.shape[-2:] != (m, m) or b.shape[-2:] != (n, n):
         raise ValueError(
-            f"solve_sylvester: Incompatible shapes: A {a.aval}, B {b.aval}, C {c.aval}; expected [.., m, m], [.., n, n], [.., m, n]"
+            f"solve_sylvester: Incompatible shapes {a.aval}, {b.aval}, {c.aval}; expected [.., m, m], [.., n, n], [.., m, n]"
         )
     return _solve_sylvester(a, b, c, method, float(tol))
 
