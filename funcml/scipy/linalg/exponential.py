@@ -17,7 +17,7 @@ from funcml.core.values import Array
 from funcml.derivatives import jvp
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import index_of
-from funcml.scipy.linalg.operands import product, solved, square
+from funcml.scipy.linalg.operands import plainly, product, solved, square
 from funcml.scipy.linalg.systems import solve_triangular
 
 __all__ = ["expm", "expm_frechet"]
@@ -47,6 +47,7 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array
     return _expm(a, bool(upper_triangular), index_of("expm", "max_squarings", max_squarings))
 
 
+@plainly
 @fused(static=("upper_triangular", "max_squarings"))
 def _expm(a, upper_triangular, max_squarings):
     if a.size == 0:
@@ -118,6 +119,7 @@ def expm_frechet(A, E, *, method: str | None = None, compute_expm: bool = True):
     return both if compute_expm else both[1]
 
 
+@plainly
 @fused
 def _expm_frechet(a, e):
     return jvp(expm, (a,), (e,))

@@ -11,7 +11,7 @@ from funcml.core.values import Array
 from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
 from funcml.numpy.promotion import as_array, operands, promote_dtypes
-from funcml.scipy.linalg.operands import adjoint, batched_together, matrices, product, square
+from funcml.scipy.linalg.operands import adjoint, batched_together, matrices, plainly, product, square
 
 __all__ = [
     "cho_factor", "cholesky", "hessenberg", "lu", "lu_factor", "qr", "qr_multiply", "svd",
@@ -31,6 +31,7 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
     return _cholesky(a, bool(lower))
 
 
+@plainly
 @fused(static=("lower",))
 def _cholesky(a, lower):
     if lower:
@@ -78,6 +79,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
     return _lu(a, bool(permute_l))
 
 
+@plainly
 @fused(static=("permute_l",))
 def _lu(a, permute_l):
     m, n = a.shape[-2:]
@@ -143,6 +145,7 @@ def qr_multiply(
     return _qr_multiply(a, c, mode, bool(pivoting), bool(conjugate))
 
 
+@plainly
 @fused(static=("mode", "pivoting", "conjugate"))
 def _qr_multiply(a, c, mode, pivoting, conjugate):
     is_vector, (m, n) = c.ndim == 1, a.shape[-2:]
@@ -171,6 +174,7 @@ def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_fini
     return _hessenberg(a, bool(calc_q))
 
 
+@plainly
 @fused(static=("calc_q",))
 def _hessenberg(a, calc_q):
     packed, taus = factors.hessenberg(a)

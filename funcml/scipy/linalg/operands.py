@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from funcml import dtypes
 from funcml import numpy as jnp
+from funcml.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from funcml.core.values import Array
 from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.primitives.linalg_lu import lu
 from funcml.primitives.linalg_solve import factored_solve
 
-__all__ = ["adjoint", "batched_together", "complex_of", "matrices", "product", "solved", "square"]
+__all__ = ["adjoint", "batched_together", "complex_of", "matrices", "plainly", "product", "solved", "square"]
+
+
+def plainly(function: Callable) -> Callable:
+    """`function` under NumPy's rules of promotion, also where users have chosen stricter ones for their own code."""
+    return numpy_rank_promotion("allow")(numpy_dtype_promotion("standard")(function))
 
 
 def matrices(name: str, *xs) -> list[Array]:

@@ -6,7 +6,7 @@ from funcml.core.values import Array
 from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
 from funcml.primitives.spectra import inverse_or_zero
-from funcml.scipy.linalg.operands import adjoint, matrices, product
+from funcml.scipy.linalg.operands import adjoint, matrices, plainly, product
 from funcml.transforms.custom_jvp import custom_jvp
 
 __all__ = ["polar"]
@@ -33,6 +33,7 @@ def polar(
     return _polar(a, side)
 
 
+@plainly
 @fused(static=("side",))
 def _polar(a, side):
     wide = a.shape[-2] < a.shape[-1]
@@ -51,6 +52,7 @@ def _isometry(a):
 #   w' = u (G * (u^H a' v - (u^H a' v)^H)) v^H + (1 - u u^H) a' v s^-1 v^H,  G_ij = 1 / (s_i + s_j)
 # (S. Gudmundsson, C. Kenney and A. Laub, Small-sample statistical estimates for the sensitivity of eigenvalue problems, 1997)
 @_isometry.defjvp
+@plainly
 def _isometry_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
     u, s, vh = factors.svd(a, full_matrices=False)

@@ -12,7 +12,7 @@ from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
 from funcml.primitives.linalg_sylvester import sylvester
 from funcml.scipy.linalg import triangles
-from funcml.scipy.linalg.operands import adjoint, batched_together, complex_of, matrices, product, solved, square
+from funcml.scipy.linalg.operands import adjoint, batched_together, complex_of, matrices, plainly, product, solved, square
 from funcml.transforms.custom_jvp import custom_jvp
 
 __all__ = ["funm", "rsf2csf", "schur", "solve_sylvester", "sqrtm"]
@@ -43,6 +43,7 @@ def rsf2csf(T, Z, check_finite: bool = True) -> tuple[Array, Array]:  # noqa: N8
     return _rsf2csf(t, z)
 
 
+@plainly
 @fused
 def _rsf2csf(t, z):
     t, z = (complex_of(x) for x in batched_together(t, z))
@@ -114,6 +115,7 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Arr
     return _solve_sylvester(a, b, c, method, float(tol))
 
 
+@plainly
 @fused(static=("method", "tol"))
 def _solve_sylvester(a, b, c, method, tol):
     a, b, c = batched_together(a, b, c)
@@ -155,11 +157,13 @@ def _root(a):
 
 # X X' + X' X = A'
 @_root.defjvp
+@plainly
 def _root_jvp(primals, tangents):
     x = _root(primals[0])
     return x, sylvester(x, x, complex_of(tangents[0]))
 
 
+@plainly
 @fused
 def _sqrtm(a):
     return _root(a)
@@ -181,9 +185,10 @@ def funm(A, func, disp: bool = True):  # noqa: N803
     return found if disp else (found, error)
 
 
-_complex_schur_of = fused(_complex_schur)
+_complex_schur_of = plainly(fused(_complex_schur))
 
 
+@plainly
 @fused
 def _function_of_schur(t, z, values):
     f = triangles.function(t, values.astype(t.dtype))

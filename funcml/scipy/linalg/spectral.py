@@ -8,7 +8,7 @@ from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
 from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.primitives import linalg_spectral
-from funcml.scipy.linalg.operands import adjoint, batched_together, square
+from funcml.scipy.linalg.operands import adjoint, batched_together, plainly, square
 
 __all__ = ["eigh", "eigh_tridiagonal"]
 
@@ -48,6 +48,7 @@ def eigh(
     return _eigh_general(*batched_together(a, *b), bool(lower), bool(eigvals_only), eigvals, int(type))
 
 
+@plainly
 @fused(static=("lower", "eigvals_only", "subset"))
 def _eigh(a, lower, eigvals_only, subset):
     part = slice(*subset) if subset else slice(None)
@@ -58,6 +59,7 @@ def _eigh(a, lower, eigvals_only, subset):
 
 
 # b = l l^H.  1: (l^-1 a l^-H) y = w y, v = l^-H y.   2: (l^H a l) y = w y, v = l^-H y.   3: the same y, v = l y.
+@plainly
 @fused(static=("lower", "eigvals_only", "subset", "kind"))
 def _eigh_general(a, b, lower, eigvals_only, subset, kind):
     a, b = (_hermitian(x, lower) for x in (a, b))
@@ -112,6 +114,7 @@ def _selected(d, select, select_range) -> tuple[int, int] | None:
     return low, high + 1
 
 
+@plainly
 @fused(static=("eigvals_only", "subset"))
 def _eigh_tridiagonal(d, e, eigvals_only, subset):
     return _eigh(jnp.diag(d) + jnp.diag(e, -1), True, eigvals_only, subset)

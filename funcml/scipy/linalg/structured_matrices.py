@@ -14,6 +14,7 @@ from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import index_of
 from funcml.numpy.promotion import as_array, operand, operands, promote_dtypes, to_inexact
+from funcml.scipy.linalg.operands import plainly
 
 __all__ = [
     "block_diag", "circulant", "companion", "convolution_matrix", "fiedler", "fiedler_companion", "hankel", "leslie", "toeplitz",
@@ -25,7 +26,6 @@ def _vectors(x) -> Array:
     return jnp.atleast_1d(as_array(x))
 
 
-@fused
 def block_diag(*arrs) -> Array:
     """The matrix with the given matrices (vectors are rows, numbers 1 x 1) along its diagonal and zeros elsewhere.
 
@@ -39,7 +39,13 @@ def block_diag(*arrs) -> Array:
     for i, x in enumerate(blocks):
         if x.ndim > 2:
             raise ValueError(f"block_diag expects arrays of at most 2 dimensions, got {x.aval} as argument {i}")
-    total, rows, before = sum(x.shape[1] for x in blocks), [], 0
+    return _block_diag(blocks)
+
+
+@plainly
+@fused
+def _block_diag(blocks):
+    total, rows, before = sum([x.shape[1] for x in blocks]), [], 0
     for x in blocks:
         width = x.shape[1]
         rows.append(jnp.pad(x, ((0, 0), (before, total - before - width))))
@@ -62,7 +68,6 @@ def _windows(elements, rows: int, columns: int, step: int) -> Array:
     return jnp.take(elements, places, axis=-1)
 
 
-@fused
 def toeplitz(c, r=None) -> Array:
     """The matrix [.., m, n] with first column `c` [.., m] and first row `r` [.., n], and constant diagonals; r[0] is not read.
 
@@ -75,12 +80,17 @@ def toeplitz(c, r=None) -> Array:
     """
     c = _vectors(operand("toeplitz", c))
     r = jnp.conj(c) if r is None else _vectors(operand("toeplitz", r))
-    c, r = _batched(*promote_dtypes("toeplitz", c, r))
+    return _toeplitz(*promote_dtypes("toeplitz", c, r))
+
+
+@plainly
+@fused
+def _toeplitz(c, r):
+    c, r = _batched(c, r)
     elements = jnp.concatenate([r[..., :0:-1], c], axis=-1)
     return _windows(elements, c.shape[-1], r.shape[-1], -1)
 
 
-@fused
 def hankel(c, r=None) -> Array:
     """The matrix [.., m, n] with first column `c` [.., m] and last row `r` [.., n] (zeros by default), constant along its
     anti-diagonals; r[0] is not read.
@@ -95,10 +105,17 @@ def hankel(c, r=None) -> Array:
     for name, x in (("c", c), ("r", r)):
         if x.ndim == 0:
             raise ValueError(f"hankel: {name} must be at least 1-dimensional, got the scalar {x.aval}")
-    c, r = _batched(*promote_dtypes("hankel", c, r))
+    return _hankel(*promote_dtypes("hankel", c, r))
+
+
+@plainly
+@fused
+def _hankel(c, r):
+    c, r = _batched(c, r)
     return _windows(jnp.concatenate([c, r[..., 1:]], axis=-1), c.shape[-1], r.shape[-1], 1)
 
 
+@plainly
 @fused
 def circulant(c) -> Array:
     """The matrix [.., n, n] with first column `c` [.., n], each further column turned by one place: c[(i - j) mod n].
@@ -123,7 +140,6 @@ def _below_first_row(first, below) -> Array:
     return jnp.where(row == 0, first[..., None, :], rest)
 
 
-@fused
 def leslie(f, s) -> Array:
     """The Leslie matrix [.., n, n], n >= 2: first row `f` [.., n] (births), first subdiagonal `s` [.., n - 1] (survival)."""
     f, s = (_vectors(x) for x in promote_dtypes("leslie", *operands("leslie", (f, s))))
@@ -134,9 +150,16 @@ def leslie(f, s) -> Array:
         raise ValueError(
             f"leslie: Incorrect lengths for f and s: {s.aval} should have one element less along its last axis than {f.aval}"
         )
+    return _leslie(f, s)
+
+
+@plainly
+@fused
+def _leslie(f, s):
     return _below_first_row(*_batched(f, s))
 
 
+@plainly
 @fused
 def companion(a) -> Array:
     """The companion matrix [.., n - 1, n - 1] of the polynomial with coefficients `a` [.., n], highest first, n >= 2.
@@ -155,6 +178,7 @@ def companion(a) -> Array:
     return _below_first_row(first, jnp.ones_like(first[..., 1:]))
 
 
+@plainly
 @fused
 def fiedler(a) -> Array:
     """The Fiedler matrix [.., n, n] of |a_i - a_j|, for `a` [.., n]."""
@@ -162,6 +186,7 @@ def fiedler(a) -> Array:
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
+@plainly
 @fused
 def fiedler_companion(a) -> Array:
     """A matrix [.., n - 1, n - 1] of five diagonals whose eigenvalues are the roots of the polynomial with coefficients `a`
@@ -219,6 +244,7 @@ def convolution_matrix(a, n: int, mode: str = "full") -> Array:
     return _convolution_matrix(a, n, mode)
 
 
+@plainly
 @fused(static=("n", "mode"))
 def _convolution_matrix(a, n, mode):
     m = a.shape[-1]

@@ -14,7 +14,7 @@ from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
 from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.scipy.linalg.factorizations import cholesky
-from funcml.scipy.linalg.operands import solved
+from funcml.scipy.linalg.operands import plainly, solved
 
 __all__ = ["cho_solve", "lu_solve", "solve", "solve_triangular"]
 
@@ -65,6 +65,7 @@ def solve_triangular(
     return _solve_triangular(a, b, of_vectors, *_TRANSPOSED[trans], bool(lower), bool(unit_diagonal))
 
 
+@plainly
 @fused(static=("of_vectors", "transpose", "conjugate", "lower", "unit"))
 def _solve_triangular(a, b, of_vectors, transpose, conjugate, lower, unit):
     x = _by_triangle(*_together(a, b), transpose, conjugate, lower, unit)
@@ -81,14 +82,15 @@ def cho_solve(c_and_lower, b, overwrite_b: bool = False, check_finite: bool = Tr
     """x with a x = b, `c_and_lower` being `cho_factor(a)`.
 
     >>> from funcml.scipy.linalg.factorizations import cho_factor
-    >>> cho_solve(cho_factor(jnp.array([[2.0, 1.0], [1.0, 2.0]])), jnp.array([3.0, 3.0]))
-    Array([1.       , 0.9999999], dtype=float32)
+    >>> cho_solve(cho_factor(jnp.array([[4.0, 0.0], [0.0, 1.0]])), jnp.array([4.0, 1.0]))
+    Array([1., 1.], dtype=float32)
     """
     c, lower = c_and_lower
     c, b, of_vectors = _system("cho_solve", c, b)
     return _cho_solve(c, b, of_vectors, bool(lower))
 
 
+@plainly
 @fused(static=("of_vectors", "lower"))
 def _cho_solve(c, b, of_vectors, lower):
     c, b = _together(c, b)
@@ -107,6 +109,7 @@ def lu_solve(lu_and_piv, b, trans: int = 0, overwrite_b: bool = False, check_fin
 
 
 # a[p] = l u:  l u x = b[p];  and for the transpose u^T l^T x[p] = b
+@plainly
 @fused(static=("of_vectors", "trans"))
 def _lu_solve(packed, b, pivots, of_vectors, trans):
     packed, b, pivots = _together(packed, b, pivots)
@@ -153,12 +156,14 @@ def solve(
     return _solve(a, b, of_vectors)
 
 
+@plainly
 @fused(static=("of_vectors",))
 def _solve(a, b, of_vectors):
     x = solved(*_together(a, b))
     return x[..., 0] if of_vectors else x
 
 
+@plainly
 @fused(static=("lower", "hermitian"))
 def _filled(a, lower, hermitian):
     """The symmetric or Hermitian matrix with this triangle."""
