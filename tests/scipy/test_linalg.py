@@ -149,6 +149,12 @@ def test_bad_input(call, sentence):
         call()
 
 
+def test_determinants_and_inverses(rng):
+    a = rng.normal(size=(2, 3, 3))
+    np.testing.assert_allclose(linalg.det(a), np.linalg.det(a), rtol=1e-12)
+    np.testing.assert_allclose(linalg.inv(a), np.linalg.inv(a), rtol=1e-9)
+
+
 # ---- eigenvalues -------------------------------------------------------------------------------------------------
 
 
@@ -179,8 +185,9 @@ def test_eigh_tridiagonal(rng):
     np.testing.assert_allclose(w, scipy.linalg.eigvalsh_tridiagonal(d, e), atol=1e-12)
     part = linalg.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3))
     np.testing.assert_allclose(part, w[1:4], atol=1e-12)
-    turned = linalg.eigh_tridiagonal(d, e * 1j, eigvals_only=True)
-    np.testing.assert_allclose(turned, w, atol=1e-12)
+    turned = np.diag(d) + np.diag(e * 1j, 1) + np.diag(-e * 1j, -1)
+    w, v = map(np.asarray, linalg.eigh_tridiagonal(d, e * 1j))
+    np.testing.assert_allclose(turned @ v, v * w, atol=1e-12)
     with pytest.raises(NotImplementedError, match="select must be 'a' or 'i'"):
         linalg.eigh_tridiagonal(d, e, select="v", select_range=(0, 1))
 

@@ -12,7 +12,7 @@ from funcml.scipy.linalg.spectral import eigh, eigh_tridiagonal
 from funcml.scipy.linalg.structured_matrices import (
     block_diag, circulant, companion, convolution_matrix, fiedler, fiedler_companion, hankel, leslie, toeplitz,
 )
-from funcml.scipy.linalg.systems import cho_solve, lu_solve, solve, solve_triangular
+from funcml.scipy.linalg.systems import cho_solve, det, inv, lu_solve, solve, solve_triangular
 # isort: on
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "circulant",
     "companion",
     "convolution_matrix",
+    "det",
     "dft",
     "eigh",
     "eigh_tridiagonal",
@@ -36,6 +37,7 @@ __all__ = [
     "helmert",
     "hessenberg",
     "hilbert",
+    "inv",
     "invhilbert",
     "invpascal",
     "leslie",

@@ -89,8 +89,8 @@ def eigh_tridiagonal(
     """(w, v): ascending eigenvalues and eigenvectors of the Hermitian matrix with diagonal `d` [n] and first off-diagonal `e`
     [n - 1]; w [n] alone if `eigvals_only`.
 
-    select 'a' gives all, 'i' the eigenvalues i to j for `select_range=(i, j)`. `e` may be complex; it stands below the diagonal,
-    its conjugate above. `tol` and `key` have no effect.
+    select 'a' gives all, 'i' the eigenvalues i to j for `select_range=(i, j)`. `e` may be complex; it stands above the diagonal,
+    its conjugate below. `tol` and `key` have no effect.
 
     >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
     Array([1., 3.], dtype=float32)
@@ -117,4 +117,4 @@ def _selected(d, select, select_range) -> tuple[int, int] | None:
 @plainly
 @fused(static=("eigvals_only", "subset"))
 def _eigh_tridiagonal(d, e, eigvals_only, subset):
-    return _eigh(jnp.diag(d) + jnp.diag(e, -1), True, eigvals_only, subset)
+    return _eigh(jnp.diag(d) + jnp.diag(jnp.conj(e), -1), True, eigvals_only, subset)

@@ -1,4 +1,4 @@
-"""Linear systems under SciPy's names.
+"""Linear systems under SciPy's names, and determinants and inverses.
 
 Arguments that ask for memory to be reused or for values to be checked have no effect. Leading axes are batch axes: a right-hand
 side is [n] or [.., n, m], or [.., n] where the matrix has one axis more and as many rows.
@@ -16,7 +16,21 @@ from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.scipy.linalg.factorizations import cholesky
 from funcml.scipy.linalg.operands import plainly, solved
 
-__all__ = ["cho_solve", "lu_solve", "solve", "solve_triangular"]
+__all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
+
+
+def det(a, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The determinant of `a` [.., n, n].
+
+    >>> det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array(-2., dtype=float32)
+    """
+    return jnp.linalg.det(a)
+
+
+def inv(a, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The inverse of `a` [.., n, n]; `solve` is faster and more accurate than a product with it."""
+    return jnp.linalg.inv(a)
 
 
 def _system(name: str, a, b) -> tuple[Array, Array, bool]:
