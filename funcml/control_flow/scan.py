@@ -10,6 +10,7 @@ least fixpoint of what one step makes of them.
 
 from __future__ import annotations
 
+from funcml import dtypes
 from funcml.control_flow.programs import grown, inlined, joined_carry, parts, rearranged, recorded
 from funcml.core.check import checked
 from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
@@ -33,6 +34,7 @@ class Scan(Primitive):
 
     multiple_results = True
     holds_jaxpr = True
+    takes_masks = True
 
     def type_rule(self, *avals, jaxpr, length, n_consts, n_carry, **params):
         consts, carry, xs = parts(avals, n_consts, n_carry)
@@ -103,42 +105,8 @@ class Scan(Primitive):
     def partial_eval_rule(self, unknown_in, eqn):
         return _split(unknown_in, eqn)
 
-    def transpose_rule(self, cts, *operands, jaxpr, n_consts, n_carry, reverse, **params):
-        """Runs the steps backwards; the carry is the cotangents of the carry and the sums of those of linear consts.
-
-        The program is linear in its whole carry: a part that is known can only be a zero that was made into an array.
-        """
-        consts, carry, xs = parts(operands, n_consts, n_carry)
-        linear = (*map(is_undefined, consts), *[True] * n_carry, *map(is_undefined, xs))
-        ct_carry, ct_ys = parts(cts, n_carry)
-        nonzero = (*[True] * n_carry, *[type(ct) is not Zero for ct in ct_ys])
-        new, captured, _ = transpose_jaxpr(jaxpr, linear, nonzero, None, True)
-        known_consts, known_xs = [[x for x in values if not is_undefined(x)] for values in (consts, xs)]
-        moving_ys = [ct for ct in ct_ys if type(ct) is not Zero]
-        sums = [zeros(tangent_aval(x.aval)) for x in consts if is_undefined(x)]
-        before, n_sums = len(captured) + len(known_consts), len(sums)
-
-        def step(*values):
-            held, sums, carry, ct_ys, xs = parts(values, before, n_sums, n_carry, len(moving_ys))
-            of_consts, of_carry, of_xs = parts(eval_jaxpr(new, [*held, *xs, *carry, *ct_ys]), n_sums, n_carry)
-            return [*[add_any(a, b) for a, b in zip(sums, of_consts, strict=True)], *of_carry, *of_xs]
-
-        held, of_xs, of_carry, of_ys = parts(new.in_avals, before, len(known_xs), n_carry)
-        body, _ = recorded(step, [*held, *[aval_of(x) for x in sums], *of_carry, *of_ys, *of_xs], "transpose")
-        outs = scan(
-            body,
-            [*captured, *known_consts],
-            [*sums, *map(instantiate, ct_carry)],
-            [*moving_ys, *known_xs],
-            reverse=not reverse,
-            **params,
-        )
-        sums, of_carry, of_xs = map(iter, parts(outs, n_sums, n_carry))
-        return [
-            *[next(sums) if is_undefined(x) else None for x in consts],
-            *[ct if is_undefined(x) else None for x, ct in zip(carry, of_carry, strict=True)],
-            *[next(of_xs) if is_undefined(x) else None for x in xs],
-        ]
+    def transpose_rule(self, cts, *operands, masks, **params):
+        return _transposed(cts, masks, operands, **params)
 
 
 scan_p = Scan("scan")
@@ -163,6 +131,93 @@ def _slice_aval(aval):
 
 def _stacked_aval(aval, length: int):
     return aval.update(shape=(length, *aval.shape))
+
+
+# ---- the steps backwards -----------------------------------------------------------------------------------------
+
+
+def _transposed(cts, masks, operands, *, jaxpr, length, reverse, unroll, n_consts, n_carry):
+    """Cotangents of the linear operands, and the masks of those of xs and of the carry.
+
+    The carry of the backward scan is the sums for linear consts, the cotangents of the carry, and their masks. The program is
+    linear in its whole carry: a part that is known can only be a zero that was made into an array.
+    """
+    consts, carry, xs = parts(operands, n_consts, n_carry)
+    linear = (*map(is_undefined, consts), *[True] * n_carry, *map(is_undefined, xs))
+    n_sums = sum(map(is_undefined, consts))
+    nonzero = (*[True] * n_carry, *[type(ct) is not Zero for ct in cts[n_carry:]])
+    masks = _starting_masks(cts, masks, n_carry)
+    y_masked = [m is not None for m in masks[n_carry:]]
+
+    def back(carry_masked):
+        return transpose_jaxpr(jaxpr, linear, nonzero, (*carry_masked, *y_masked), True)
+
+    def lost(unmasked):  # a mask that some step does not give back cannot be carried
+        has_mask = back([not u for u in unmasked]).info[1]
+        return [not m for m in has_mask[n_sums : n_sums + n_carry]]
+
+    carry_masked = [not u for u in grown([m is None for m in masks[:n_carry]], lost)]
+    new, captured, (_, has_mask) = back(carry_masked)
+    masked_in = [*carry_masked, *has_mask[n_sums + n_carry :]]  # of the carry and of linear xs
+
+    known_consts, known_xs = [[x for x in values if not is_undefined(x)] for values in (consts, xs)]
+    moving_ys = [ct for ct in cts[n_carry:] if type(ct) is not Zero]
+    carried_masks = [m for m, kept in zip(masks, carry_masked, strict=False) if kept]
+    y_masks = [m for m in masks[n_carry:] if m is not None]
+    sums = [zeros(tangent_aval(x.aval)) for x in consts if is_undefined(x)]
+    lengths = (len(captured) + len(known_consts), n_sums, n_carry, len(carried_masks), len(moving_ys), len(y_masks))
+    n_xs = sum(map(is_undefined, xs))
+
+    def step(*values):
+        held, sums, carry, carry_masks, ct_ys, y_masks, xs = parts(values, *lengths)
+        outs = eval_jaxpr(new, [*held, *xs, *carry, *ct_ys, *carry_masks, *y_masks])
+        of_consts, of_carry, of_xs, found = parts(outs, n_sums, n_carry, n_xs)
+        found = dict(zip([i for i, m in enumerate(has_mask) if m], found, strict=True))
+        sums = [add_any(a, b) for a, b in zip(sums, of_consts, strict=True)]
+        of_masks = [found[n_sums + i] for i, kept in enumerate(carry_masked) if kept]
+        return [*sums, *of_carry, *of_masks, *of_xs, *[found[i] for i in found if i >= n_sums + n_carry]]
+
+    ins = parts(new.in_avals, lengths[0], len(known_xs), n_carry, len(moving_ys), len(carried_masks))
+    held, of_xs, of_carry, of_ys, of_carried_masks, of_y_masks = ins
+    avals = [*held, *map(aval_of, sums), *of_carry, *of_carried_masks, *of_ys, *of_y_masks, *of_xs]
+    body, _ = recorded(step, avals, "transpose")
+    outs = scan(
+        body,
+        [*captured, *known_consts],
+        [*sums, *map(instantiate, cts[:n_carry]), *carried_masks],
+        [*moving_ys, *y_masks, *known_xs],
+        length=length,
+        reverse=not reverse,
+        unroll=unroll,
+    )
+    sums, of_carry, carried_masks, of_xs, x_masks = parts(outs, n_sums, n_carry, len(carried_masks), n_xs)
+    rest = iter([*carried_masks, *x_masks])
+    found_masks = [next(rest) if m else None for m in masked_in]
+    return _dealt(operands, n_consts, n_carry, sums, of_carry, of_xs), _dealt(
+        operands, n_consts, n_carry, [None] * n_sums, found_masks[:n_carry], found_masks[n_carry:]
+    )
+
+
+def _starting_masks(cts, masks, n_carry: int) -> list:
+    """The masks of the cotangents that move. If there are any, no lane is live in a part of the carry that has no cotangent."""
+    held = [None if type(ct) is Zero else m for ct, m in zip(cts, masks, strict=True)]
+    if all(m is None for m in held):
+        return held
+    return [
+        zeros(ct.aval.update(dtype=dtypes.bool_)) if i < n_carry and type(ct) is Zero else m
+        for i, (ct, m) in enumerate(zip(cts, held, strict=True))
+    ]
+
+
+def _dealt(operands, n_consts: int, n_carry: int, of_consts, of_carry, of_xs) -> list:
+    """A value for each operand that is linear, None for the others; every part of the carry has one."""
+    consts, carry, xs = parts(operands, n_consts, n_carry)
+    of_consts, of_xs = iter(of_consts), iter(of_xs)
+    return [
+        *[next(of_consts) if is_undefined(x) else None for x in consts],
+        *[value if is_undefined(x) else None for x, value in zip(carry, of_carry, strict=True)],
+        *[next(of_xs) if is_undefined(x) else None for x in xs],
+    ]
 
 
 # ---- the known and the unknown half -------------------------------------------------------------------------------

@@ -148,3 +148,24 @@ def test_fori_loop_products():
 def test_errors_say_what_is_wrong(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+def test_masks_of_outputs_go_through_the_steps():
+    """where(m, scan(..), 0): the steps of lanes that are not taken leave no nan."""
+    x = np.array([0.0, 4.0, 9.0])
+
+    def carried(x):  # sqrt in each step, on the carry
+        return jnp.where(x > 0, lax.scan(lambda c, _: (jnp.sqrt(c), None), x, None, length=3)[0], 0.0).sum()
+
+    def stacked(x):  # sqrt of each slice
+        ys = lax.scan(lambda c, x: (c, jnp.sqrt(x) * c), np.float64(2.0), x)[1]
+        return jnp.where(x > 0, ys, 0.0).sum()
+
+    def of_a_carry(x):  # the carry has no cotangent of its own
+        ys = lax.scan(lambda c, _: (jnp.sqrt(c), c), x, None, length=3)[1]
+        return jnp.where(x > 0, ys[1:], 0.0).sum()
+
+    np.testing.assert_allclose(fm.grad(carried)(x), np.where(x > 0, x ** (-7 / 8 * (x > 0)) / 8, 0), rtol=1e-12)
+    np.testing.assert_allclose(fm.grad(stacked)(x), [0.0, 0.5, 1 / 3], rtol=1e-12)
+    want = np.where(x > 0, 0.5 * x ** (-0.5 * (x > 0)) + 0.25 * x ** (-0.75 * (x > 0)), 0)
+    np.testing.assert_allclose(fm.grad(of_a_carry)(x), want, rtol=1e-12)
