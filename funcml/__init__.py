@@ -3,7 +3,8 @@
 A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
 """
 
-from funcml import dtypes, errors, image, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
+from funcml import debug, dtypes, errors, image, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
+from funcml.callbacks import effects_barrier, io_callback, pure_callback
 from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
 from funcml.core.config import config, default_prng_impl, enable_x64
 from funcml.core.values import Array
@@ -49,6 +50,7 @@ __all__ = [
     "config",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "default_backend",
     "default_prng_impl",
     "device_count",
@@ -57,6 +59,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -64,6 +67,7 @@ __all__ = [
     "grad",
     "hessian",
     "image",
+    "io_callback",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -82,6 +86,7 @@ __all__ = [
     "optax",
     "process_count",
     "process_index",
+    "pure_callback",
     "random",
     "remat",
     "scipy",

@@ -4,7 +4,8 @@
 
 The index is an i32 in range. All branches take the same inputs and give the same types. Under `vmap` with an index for each
 example every branch runs on all of them and the results are selected; a branch that contains a loop sees, in the place of
-an example that did not choose it, one that did, and is skipped if there is none: so it ends whenever it would end alone.
+an example that did not choose it, one that did, and is skipped if there is none: so it ends whenever it would end alone. With an
+effect in some branch the examples are taken one after the other.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcml import dtypes
-from funcml.control_flow.lanes import has_loop, live_examples, select_examples
+from funcml.control_flow.lanes import each_example, has_loop, live_examples, select_examples
 from funcml.control_flow.programs import recorded, uniform
 from funcml.core.avals import shaped
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, has_effects, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import bind, eval_jaxpr
 from funcml.primitives import elementwise as ew
@@ -77,6 +78,8 @@ class Cond(Primitive):
             made = [vmap_jaxpr(b, axis, tuple(dims), out_dims) for b in branches]
             new, captured = uniform([(m.jaxpr, m.captured) for m in made])
             return cond(index, new, [*captured, *operands]), out_dims
+        if any(map(has_effects, branches)):
+            return each_example(axis, self, [index, *operands], [index_dim, *dims], {"branches": branches}, "cond of a batch")
         operands = [spread_at_front(axis, x, d) for x, d in zip(operands, dims, strict=True)]
         results = [_on_examples(axis, index, k, b, operands) for k, b in enumerate(branches)]
         outs = [_selected(index, cases) for cases in zip(*results, strict=True)]

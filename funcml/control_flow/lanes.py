@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from funcml.core.ir import Jaxpr, sub_programs
-from funcml.core.tracing import aval_of
+from funcml.control_flow.programs import recorded
+from funcml.control_flow.scan import scan
+from funcml.core.ir import Jaxpr, Primitive, sub_programs
+from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, reshape
+from funcml.primitives.batching import at_front
 from funcml.primitives.elementwise import select
 from funcml.primitives.indexing import dynamic_slice
 from funcml.primitives.reductions import argmax
 
-__all__ = ["has_loop", "live_examples", "select_examples"]
+__all__ = ["each_example", "has_loop", "live_examples", "select_examples"]
 
 
 def select_examples(flags, on_true, on_false):
@@ -27,6 +30,22 @@ def _spread(axis, x, place):
     shape = aval_of(x).shape
     one = dynamic_slice(x, (place, *[0] * (len(shape) - 1)), (1, *shape[1:]))
     return broadcast_in_dim(reshape(one, shape[1:]), shape, tuple(range(1, len(shape))))
+
+
+def each_example(axis, primitive: Primitive, operands, dims, params: dict, name: str) -> tuple[list, list]:
+    """An equation applied to each example of a batch by itself, one after the other: for what has an effect."""
+    xs = [at_front(x, d) for x, d in zip(operands, dims, strict=True) if d is not None]
+    fixed = [x for x, d in zip(operands, dims, strict=True) if d is None]
+    n = len(fixed)
+
+    def step(*values):
+        held, slices = iter(values[:n]), iter(values[n:])
+        return bind(primitive, [next(held) if d is None else next(slices) for d in dims], params)
+
+    slices = [a.update(shape=a.shape[1:]) for a in map(aval_of, xs)]
+    body, _ = recorded(step, [*map(aval_of, fixed), *slices], name)
+    outs = scan(body, fixed, [], xs, length=axis.size)
+    return outs, [0] * len(outs)
 
 
 def has_loop(jaxpr: Jaxpr) -> bool:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from funcml import dtypes
-from funcml.control_flow.lanes import select_examples
+from funcml.control_flow.lanes import each_example, select_examples
 from funcml.control_flow.programs import grown, joined_carry, parts, rearranged, recorded
 from funcml.core.avals import shaped
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, has_effects, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import aval_of, bind, eval_jaxpr
 from funcml.primitives import elementwise as ew
@@ -90,6 +90,9 @@ class Repeat(Primitive):
         def step(mapped):
             return [d is not None for d in vmap_jaxpr(jaxpr, axis, (*const_dims, *at(mapped))).info]
 
+        if count_dim is not None and has_effects(jaxpr):
+            params = {"jaxpr": jaxpr, "n_consts": n_consts}
+            return each_example(axis, self, operands, [count_dim, *dims], params, "repeat of a batch")
         mapped = [count_dim is not None or m for m in grown([d is not None for d in carry_dims], step)]
         new, captured, _ = vmap_jaxpr(jaxpr, axis, (*const_dims, *at(mapped)), tuple(at(mapped)))
         carry = [spread_at_front(axis, x, d) if m else x for x, d, m in zip(carry, carry_dims, mapped, strict=True)]

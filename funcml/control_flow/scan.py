@@ -13,7 +13,7 @@ from __future__ import annotations
 from funcml import dtypes
 from funcml.control_flow.programs import grown, inlined, joined_carry, parts, rearranged, recorded
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, effectful, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import aval_of, bind, eval_jaxpr
 from funcml.primitives.axes import moveaxis
@@ -290,7 +290,7 @@ def _sorted_residuals(split: Split, n_consts: int, n_carry: int, n_outs: int) ->
     known = split.known
     fixed = set(known.invars[:n_consts])
     for eqn in known.eqns:
-        if not eqn.primitive.has_effect and all(type(a) is not Var or a in fixed for a in eqn.invars):
+        if not effectful(eqn) and all(type(a) is not Var or a in fixed for a in eqn.invars):
             fixed.update(eqn.outvars)
     slices = set(known.invars[n_consts + n_carry :])
     found = _Residuals()

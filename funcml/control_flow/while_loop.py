@@ -6,17 +6,17 @@
 
 Linearisation leaves a `while` that counts its steps, and a `repeat` of as many steps, which can be transposed. Under `vmap` with
 a predicate for each example the loop goes on while any of them does; the carry of those that are done stays, and where the
-body contains a loop itself it is given a live example in their place.
+body contains a loop itself it is given a live example in their place. With an effect in it the loop runs for each example alone.
 """
 
 from __future__ import annotations
 
 from funcml import dtypes
-from funcml.control_flow.lanes import has_loop, live_examples, select_examples
+from funcml.control_flow.lanes import each_example, has_loop, live_examples, select_examples
 from funcml.control_flow.programs import grown, joined_carry, parts, rearranged, recorded
 from funcml.control_flow.repeat import repeat_p
 from funcml.core.avals import shaped
-from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern
 from funcml.core.linear import Zero
 from funcml.core.tracing import bind, eval_jaxpr
 from funcml.primitives.axes import reduce_or
@@ -82,6 +82,9 @@ class While(Primitive):
 
         mapped = grown([d is not None for d in carry_dims], step)
         (test_dim,) = vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *at(mapped))).info
+        if test_dim is not None and (has_effects(cond_jaxpr) or has_effects(body_jaxpr)):
+            params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "n_cond": n_cond, "n_body": n_body}
+            return each_example(axis, self, operands, dims, params, "while of a batch")
         if test_dim is not None:
             mapped = [True] * len(mapped)
         init = [spread_at_front(axis, x, d) if m else x for x, d, m in zip(init, carry_dims, mapped, strict=True)]

@@ -30,9 +30,12 @@ __all__ = [
     "Primitive",
     "Var",
     "clear_interned",
+    "effectful",
+    "has_effects",
     "intern",
     "memoised",
     "new_eqn",
+    "ordered",
     "show",
     "sub_programs",
 ]
@@ -217,10 +220,10 @@ class Primitive:
 
     A subclass or an instance overrides the rules that make sense; each default raises an error that names
     the missing rule. `multiple_results` tells whether `type_rule` gives one aval or a tuple of them, and
-    whether every other rule speaks of one value or of lists. `has_effect` keeps unused equations; `holds_jaxpr`
-    marks those with a program among their parameters, `length_varies` loops whose length depends on values. Masks are
-    explained in `transforms.transpose`: `makes_masks` is for select; with `takes_masks` the transpose rule is given
-    `masks=` and returns (cotangents, masks).
+    whether every other rule speaks of one value or of lists. `has_effect` keeps unused equations, `is_ordered` their order;
+    `holds_jaxpr` marks those with a program among their parameters, `length_varies` loops whose length depends on values.
+    Masks are explained in `transforms.transpose`: `makes_masks` is for select; with `takes_masks` the transpose rule is
+    given `masks=` and returns (cotangents, masks).
 
         type_rule         (*avals, **params) -> aval | tuple of avals
         jvp_rule          (primals, tangents, **params) -> (out, out_tangent)      a -> b |-> (a, Ta) -> (b, Tb)
@@ -233,6 +236,7 @@ class Primitive:
     multiple_results = False
     elementwise = False
     has_effect = False
+    is_ordered = False
     holds_jaxpr = False
     length_varies = False
     makes_masks = False
@@ -286,6 +290,30 @@ class Primitive:
                 self.types.clear()
             self.types[key] = found
         return found
+
+
+def effectful(eqn: Eqn) -> bool:
+    """Whether an equation does something besides giving results: itself, or in a program that it holds."""
+    primitive = eqn.primitive
+    return primitive.has_effect or (primitive.holds_jaxpr and any(map(has_effects, sub_programs(eqn.params))))
+
+
+def has_effects(jaxpr: Jaxpr) -> bool:
+    """Whether some equation of a program has an effect; remembered on the program."""
+    found = jaxpr.memo.get(has_effects)
+    if found is None:
+        found = jaxpr.memo[has_effects] = any(map(effectful, jaxpr.eqns))
+    return found
+
+
+def ordered(jaxpr: Jaxpr) -> bool:
+    """Whether some effect of a program has to happen in its order; remembered on the program."""
+    found = jaxpr.memo.get(ordered)
+    if found is None:
+        found = jaxpr.memo[ordered] = any(
+            eqn.primitive.is_ordered or any(map(ordered, sub_programs(eqn.params))) for eqn in jaxpr.eqns
+        )
+    return found
 
 
 def structural_key(jaxpr: Jaxpr) -> tuple:

@@ -34,19 +34,23 @@ _BLOCK_BYTES = 4096  # a file takes whole blocks: most entries are smaller than 
 
 
 def load_or_compile(
-    text: str, out_types: pjrt.OutTypes, device: pjrt.Device | None = None, options: pjrt.Options = ()
+    text: str,
+    out_types: pjrt.OutTypes,
+    device: pjrt.Device | None = None,
+    options: pjrt.Options = (),
+    callbacks: pjrt.Callbacks = (),
 ) -> pjrt.Executable:
     """`pjrt.compile`, unless the same program, compiled in the same environment, is kept on disk."""
     if not config.disk_cache:
-        return pjrt.compile(text, out_types, device, options)
+        return pjrt.compile(text, out_types, device, options, callbacks)
     name = key(text, pjrt.environment_key(device), repr(tuple(options)))
     blob = get(name)
     if blob is not None:
         try:
-            return pjrt.deserialize(blob, out_types, device, options)
+            return pjrt.deserialize(blob, out_types, device, options, callbacks)
         except RuntimeError:
             discard(name)
-    executable = pjrt.compile(text, out_types, device, options)
+    executable = pjrt.compile(text, out_types, device, options, callbacks)
     try:
         blob = executable.serialize()
     except RuntimeError:  # not every backend can

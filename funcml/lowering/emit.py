@@ -1,6 +1,7 @@
 """StableHLO as text: a jaxpr becomes a module with a public `main`.
 
     to_stablehlo : (jaxpr, name, donated) -> text
+    to_module    : (jaxpr, name, donated) -> text, functions of the host that it calls
 
 `rule(emit, eqn, operands) -> names of the results` is how one primitive is written; `lowers(primitive)` registers it.
 Rules stand in the files `rules_*.py`, one for each file of primitives. `operands` are SSA names; `emit.op(text)` appends
@@ -16,11 +17,12 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import ShapedArray, shaped
-from funcml.core.ir import Eqn, Jaxpr, Literal, MissingRuleError, Primitive, Var
+from funcml.core.ir import Eqn, Jaxpr, Literal, MissingRuleError, Primitive, Var, ordered
 
-__all__ = ["Emitter", "lowers", "tensor_type", "to_stablehlo"]
+__all__ = ["TOKEN", "Emitter", "lowers", "tensor_type", "to_module", "to_stablehlo"]
 
 RULES: dict[Primitive, Callable] = {}
+TOKEN = "!stablehlo.token"
 
 
 def lowers(*primitives: Primitive):
@@ -101,6 +103,8 @@ class Emitter:
         self.function_names: dict[Jaxpr, str] = {}
         self.used_names: set[str] = {"main"}
         self.constants: dict[tuple, str] = {}
+        self.callbacks: list[Callable] = []
+        self.last_token: str | None = None
         self.count = 0
 
     # -- writing
@@ -138,6 +142,12 @@ class Emitter:
             literal = scalar_text(value, aval.dtype)
             name = self.constants[key] = self.op(f"stablehlo.constant dense<{literal}> : {type_}")
         return name
+
+    def token(self) -> str:
+        """The token of the latest ordered effect: what the next one takes, and sets `last_token` to the one that it gives."""
+        if self.last_token is None:
+            self.last_token = self.op(f"stablehlo.create_token : {TOKEN}")
+        return self.last_token
 
     def iota(self, aval: ShapedArray, dimension: int) -> str:
         """The index along `dimension`, in the dtype of `aval`."""
@@ -197,7 +207,9 @@ class Emitter:
         return self.broadcast(env[atom], atom.aval, wide, ())
 
     def call(self, jaxpr: Jaxpr, inputs: Sequence[str], name: str) -> list[str]:
-        """Calls a program as a private function, written once for each program of the module."""
+        """Calls a program as a private function, written once for each program; one with ordered effects is written in place."""
+        if ordered(jaxpr):
+            return self.program(jaxpr, inputs)
         target = self.function(jaxpr, name)
         ins = ", ".join(tensor_type(v.aval) for v in jaxpr.invars)
         outs = ", ".join(tensor_type(v.aval) for v in jaxpr.outs)
@@ -254,10 +266,17 @@ def to_stablehlo(
 
     `donated[i]` lets XLA reuse the memory of input i for a result of its size.
     """
+    return to_module(jaxpr, name, donated, platform)[0]
+
+
+def to_module(
+    jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] | None = None, platform: str = "cpu"
+) -> tuple[str, list[Callable]]:
+    """The module of a program as text, and the functions of the host that it calls, by the index with which it does."""
     emit = Emitter(platform)
     inputs = [f"%arg{i}" for i in range(len(jaxpr.invars))]
     attributes = [" {jax.buffer_donor = true}" if donated and donated[i] else "" for i in range(len(inputs))]
     results = emit.program(jaxpr, inputs)
     main = _function_text("public", "main", jaxpr, inputs, attributes, emit.lines, results)
     module = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return "\n".join([f"module @{module} {{", main, *emit.functions, "}"]) + "\n"
+    return "\n".join([f"module @{module} {{", main, *emit.functions, "}"]) + "\n", emit.callbacks

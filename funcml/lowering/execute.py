@@ -27,7 +27,7 @@ from funcml.core.tracing import eval_jaxpr, no_frames, trace
 from funcml.core.values import Array
 from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
 from funcml.lowering.array import DeviceArray, asarray, scalar
-from funcml.lowering.emit import to_stablehlo
+from funcml.lowering.emit import to_module
 from funcml.transforms.simplify import dce
 
 __all__ = [
@@ -50,7 +50,7 @@ class Program:
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
 
-    __slots__ = ("device", "text", "executable", "kept", "donated", "plan", "computed", "indirect", "single", "_run")
+    __slots__ = ("device", "text", "callbacks", "executable", "kept", "donated", "plan", "computed", "indirect", "single", "_run")
 
     def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
         jaxpr = dce(jaxpr)
@@ -72,20 +72,22 @@ class Program:
         self.single = not self.indirect and len(computed) == 1
         self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
-        self.text = to_stablehlo(core, name, self.donated, device.platform)
+        self.text, self.callbacks = to_module(core, name, self.donated, device.platform)
         self.executable: pjrt.Executable | None = None
         self._run = _run_nothing
 
     def compile(self) -> Program:
         """Loads the executable from disk or compiles it, unless that is done; gives the program itself."""
-        if self.executable is None and self.computed:
+        if self.executable is None and (self.computed or self.callbacks):
             with _compile_lock:
                 if self.executable is None:
                     if "@lapack_" in self.text:
                         pjrt.ensure_lapack()
                     types = [(a.shape, _stored(a.dtype)) for a in self.computed]
-                    self.executable = disk_cache.load_or_compile(self.text, types, self.device)
-                    self._run = self.executable.run
+                    raised: list[BaseException] = []
+                    callbacks = [_stashing(f, raised) for f in self.callbacks]
+                    self.executable = disk_cache.load_or_compile(self.text, types, self.device, callbacks=callbacks)
+                    self._run = pjrt.calling_host(self.executable, raised) if callbacks else self.executable.run
         return self
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
@@ -108,6 +110,19 @@ class Program:
         if kind == "input":
             return arrays[value]
         return DeviceArray(asarray(np.asarray(value.value, value.aval.dtype), device=self.device)._buffer, value.aval)
+
+
+def _stashing(function: Callable, raised: list[BaseException]) -> Callable:
+    """`function`, which puts what it raises into a list: XLA would make text of it."""
+
+    def call(*arrays):
+        try:
+            return function(*arrays)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    return call
 
 
 _new_array = DeviceArray.__new__

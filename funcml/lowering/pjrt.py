@@ -27,8 +27,8 @@ import numpy as np
 from funcml.core.avals import shaped
 
 __all__ = [
-    "Buffer", "Device", "Executable", "OutTypes", "adopt", "block_until_ready", "buffer_device", "compile",
-    "copy_buffer", "default_backend", "default_device", "delete", "deserialize", "device_attributes",
+    "Buffer", "Callbacks", "Device", "Executable", "OutTypes", "adopt", "block_until_ready", "buffer_device",
+    "calling_host", "compile", "copy_buffer", "default_backend", "default_device", "delete", "deserialize", "device_attributes",
     "devices", "ensure_lapack", "environment_key", "from_dlpack", "is_buffer", "is_deleted",
     "is_foreign_array", "is_supported", "local_devices", "platform_device", "process_count",
     "process_index", "put", "to_dlpack", "to_numpy",
@@ -38,6 +38,7 @@ Buffer = Any
 Device = Any
 OutTypes = Sequence[tuple[tuple[int, ...], np.dtype]]
 Options = Sequence[tuple[str, str | bool | int | float]]
+Callbacks = Sequence[Callable]
 
 
 # ---- the client
@@ -403,21 +404,36 @@ def _check_alive(buffers: Sequence[Buffer]) -> None:
 
 
 def compile(
-    text: str, out_types: OutTypes, device: Device | None = None, options: Options = ()
+    text: str, out_types: OutTypes, device: Device | None = None, options: Options = (), callbacks: Callbacks = ()
 ) -> Executable:
     """Compiles a StableHLO module whose `main` returns arrays of `out_types` (pairs of shape and np.dtype).
 
-    `options` are pairs of an XLA flag's name (without dashes) and its value.
+    `options` are pairs of an XLA flag's name (without dashes) and its value; `callbacks` are the functions of NumPy arrays
+    that the module calls by their index. They have to return a tuple of what the module expects: nothing is checked here.
     Raises RuntimeError with the line that XLA refuses.
     """
     device = device or default_device()
     xla = _xla()
+    chosen = _compile_options(device, options)
     try:
-        loaded = device.client.compile_and_load(text, (device,), _compile_options(device, options))
+        if callbacks:
+            place = xla._jax.DeviceList((device,))
+            loaded = device.client.compile_and_load(_parsed(text), place, chosen, host_callbacks=list(callbacks))
+        else:
+            loaded = device.client.compile_and_load(text, (device,), chosen)
     except xla.jax.errors.JaxRuntimeError as error:
         refused = _refused_line(text, str(error))
         raise RuntimeError(f"XLA did not compile the program: {error}{refused}") from error
     return Executable(loaded, out_types, device)
+
+
+def _parsed(text: str) -> Any:
+    """The module as an object of MLIR, which PJRT wants beside callbacks."""
+    from jax._src.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    with make_ir_context():
+        return ir.Module.parse(text)
 
 
 def _refused_line(text: str, message: str) -> str:
@@ -428,17 +444,44 @@ def _refused_line(text: str, message: str) -> str:
 
 
 def deserialize(
-    blob: bytes, out_types: OutTypes, device: Device | None = None, options: Options = ()
+    blob: bytes, out_types: OutTypes, device: Device | None = None, options: Options = (), callbacks: Callbacks = ()
 ) -> Executable:
-    """The executable that `Executable.serialize` wrote, for the device it was compiled for.
+    """The executable that `Executable.serialize` wrote, for the device it was compiled for; with the same number of callbacks.
 
     The blob must come from the same `environment_key`: jaxlib loads others without complaint. It is machine
     code: never load one that others may have written.
     """
     device = device or default_device()
     place = _xla()._jax.DeviceList((device,))
-    loaded = device.client.deserialize_executable(blob, place, _compile_options(device, options))
+    held = {"host_callbacks": list(callbacks)} if callbacks else {}
+    loaded = device.client.deserialize_executable(blob, place, _compile_options(device, options), **held)
     return Executable(loaded, out_types, device)
+
+
+def calling_host(executable: Executable, raised: list[BaseException]) -> Callable[[list[Buffer]], list[Buffer]]:
+    """`executable.run` for a program with callbacks: it waits for the end, and what a callback raised comes out as it was.
+
+    A callback that raises puts its exception into `raised`.
+    """
+    xla = _xla()
+
+    def run(buffers):
+        try:
+            found = executable.loaded.execute_sharded(buffers, with_tokens=True)
+            token = found.consume_token().get_token(0)
+            outs = found.consume_with_handlers(executable.handlers)
+            token.block_until_ready()
+            xla.jax.block_until_ready(outs)
+        except RuntimeError:
+            _check_alive(buffers)
+            if raised:
+                raise raised.pop(0) from None
+            raise
+        finally:
+            raised.clear()
+        return outs
+
+    return run
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from funcml.lowering import (  # noqa: F401
     rules_elementwise,
     rules_fft,
     rules_gather_scatter,
+    rules_host,
     rules_hypergeometric,
     rules_identities,
     rules_incomplete,

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from funcml.control_flow.cond import cond_p
-from funcml.lowering.emit import lowers, tensor_type
+from funcml.core.ir import ordered
+from funcml.lowering.emit import TOKEN, lowers, tensor_type
 
 
 @lowers(cond_p)
 def _cond(emit, eqn, operands):
     index, *inputs = operands
-    types = ", ".join(tensor_type(v.aval) for v in eqn.outvars)
-    regions = ", ".join(f"{{\n{_branch(emit, b, inputs, types)}\n}}" for b in eqn.params["branches"])
-    return emit.ops(f'"stablehlo.case"({index}) ({regions}) : (tensor<i32>) -> ({types})', len(eqn.outvars))
+    branches = eqn.params["branches"]
+    in_order = any(map(ordered, branches))
+    types = ", ".join([*[tensor_type(v.aval) for v in eqn.outvars], *[TOKEN] * in_order])
+    token = emit.token() if in_order else None
+    regions = ", ".join(f"{{\n{_branch(emit, b, inputs, types, token)}\n}}" for b in branches)
+    outs = emit.ops(f'"stablehlo.case"({index}) ({regions}) : (tensor<i32>) -> ({types})', len(eqn.outvars) + in_order)
+    if in_order:
+        emit.last_token = outs.pop()
+    return outs
 
 
-def _branch(emit, jaxpr, inputs, types) -> str:
+def _branch(emit, jaxpr, inputs, types: str, token: str | None) -> str:
     def body(emit):
-        outs = emit.program(jaxpr, inputs)
+        if token is not None:
+            emit.last_token = token
+        outs = [*emit.program(jaxpr, inputs), *([emit.last_token] if token is not None else [])]
         emit.lines.append(f"stablehlo.return {', '.join(outs)} : {types}" if outs else "stablehlo.return")
 
     return emit.region(body)

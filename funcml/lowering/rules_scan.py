@@ -42,7 +42,7 @@ def _scan(emit, eqn, operands):
         avals = [COUNT, *[v.aval for v in eqn.outvars]]
         bound = emit.constant(looped, COUNT)
         found = loop(
-            emit, avals, [emit.constant(0, COUNT), *state], lambda names: below(emit, names[0], bound), turn
+            emit, avals, [emit.constant(0, COUNT), *state], lambda names: below(emit, names[0], bound), turn, [p["jaxpr"]]
         )
         state = found[1:]
     else:

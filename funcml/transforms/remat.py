@@ -16,7 +16,7 @@ import numpy as np
 from funcml import tree
 from funcml.core.check import checked
 from funcml.core.errors import user_facing
-from funcml.core.ir import Eqn, Jaxpr, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Var, effectful, intern
 from funcml.core.tracing import aval_of, current_frame, trace
 from funcml.core.values import Array
 from funcml.primitives.contraction import dot_general_p
@@ -155,11 +155,11 @@ def _split(primitive: Checkpoint, unknown_in, eqn: Eqn) -> EqnSplit:
 
 
 def _saved_variables(known: Jaxpr, policy: Policy) -> list[Var]:
-    """The variables of the known half that the policy saves."""
+    """The variables of the known half that the policy saves, and the results of effects, which happen once."""
     return [
         v
         for e in known.eqns
-        if policy(e.primitive, *[a.aval for a in e.invars], **e.params)
+        if effectful(e) or policy(e.primitive, *[a.aval for a in e.invars], **e.params)
         for v in e.outvars
     ]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, memoised
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, effectful, memoised
 from funcml.primitives import elementwise as ew
 
 __all__ = ["cse", "dce", "fold", "simplify"]
@@ -26,7 +26,7 @@ def dce(jaxpr: Jaxpr) -> Jaxpr:
     needed: set[Var | Literal] = set(jaxpr.outs)
     kept: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.primitive.has_effect or not needed.isdisjoint(eqn.outvars):
+        if effectful(eqn) or not needed.isdisjoint(eqn.outvars):
             kept.append(eqn)
             needed.update(eqn.invars)
     if len(kept) == len(jaxpr.eqns):
@@ -47,7 +47,7 @@ def cse(jaxpr: Jaxpr) -> Jaxpr:
             tuple([a if type(a) is Var else a.key() for a in invars]),
             tuple(eqn.params.items()),
         )
-        earlier = None if eqn.primitive.has_effect else seen.get(key)
+        earlier = None if effectful(eqn) else seen.get(key)
         if earlier is None:
             seen[key] = eqn.outvars
             kept.append(eqn if invars == eqn.invars else eqn._replace(invars=invars))
