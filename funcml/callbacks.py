@@ -17,7 +17,7 @@ from funcml.core.ir import Primitive
 from funcml.core.tracing import bind, current_frame
 from funcml.lowering.array import asarray
 
-__all__ = ["effects_barrier", "io_callback", "pure_callback"]
+__all__ = ["call_host", "effects_barrier", "io_callback", "pure_callback"]
 
 
 @user_facing
@@ -73,7 +73,10 @@ def io_callback(
 
 
 def effects_barrier() -> None:
-    """Waits until all effects of earlier runs have happened. A run with effects waits for them itself, so nothing is left to do."""
+    """Waits until all effects of earlier runs have happened; a run with effects waits for them itself, so nothing is left.
+
+    >>> effects_barrier()
+    """
 
 
 def _no_sharding(who: str, sharding: Any) -> None:
@@ -84,7 +87,13 @@ def _no_sharding(who: str, sharding: Any) -> None:
 def call_host(
     primitive: Primitive, who: str, callback: Callable, result: Any, args: tuple, kwargs: dict, params: dict
 ) -> Any:
-    """Binds a call of the host; outside any trace it is a call. With `result` NotImplemented nothing is returned."""
+    """A call of the host, bound in a trace, made at once outside; `who` names it in errors, `result` declares what it gives.
+
+    `params` are those of the primitive beside the function. With `result` NotImplemented nothing is returned.
+
+    >>> call_host(host.pure_callback_p, "double", lambda x: 2 * x, np.float32(0), (np.float32(3),), {}, {"vmap_method": None})
+    Array(6., dtype=float32)
+    """
     if not callable(callback):
         raise TypeError(f"{who} expects a function, got {callback!r} of type {type(callback).__name__}")
     leaves, treedef = tree.flatten((args, kwargs))
