@@ -217,7 +217,10 @@ def _thin_tangents(q, r, x):
     turn = sub(below, adjoint(below))
     if dtypes.is_complex(aval_of(r).dtype):
         turn = add(turn, select(diagonal_mask(aval_of(inner).shape), sub(inner, real_part(inner)), zeros(aval_of(inner))))
-    return add(product(q, sub(turn, inner)), scaled), product(sub(inner, turn), r)
+    tq = product(q, turn)
+    if aval_of(q).shape[-2] > aval_of(q).shape[-1]:
+        tq = add(tq, sub(scaled, product(q, inner)))  # what leaves the span of q
+    return tq, product(sub(inner, turn), r)
 
 
 def _tangents(q, r, x):
