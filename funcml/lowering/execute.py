@@ -81,8 +81,7 @@ class Program:
         if self.executable is None and (self.computed or self.callbacks):
             with _compile_lock:
                 if self.executable is None:
-                    if "@lapack_" in self.text:
-                        pjrt.ensure_lapack()
+                    pjrt.ensure_kernels(self.text)
                     types = [(a.shape, _stored(a.dtype)) for a in self.computed]
                     raised: list[BaseException] = []
                     callbacks = [_stashing(f, raised) for f in self.callbacks]

@@ -29,7 +29,7 @@ from funcml.core.avals import shaped
 __all__ = [
     "Buffer", "Callbacks", "Device", "Executable", "OutTypes", "adopt", "block_until_ready", "buffer_device",
     "calling_host", "compile", "copy_buffer", "default_backend", "default_device", "delete", "deserialize", "device_attributes",
-    "devices", "ensure_lapack", "environment_key", "from_dlpack", "is_buffer", "is_deleted",
+    "devices", "ensure_kernels", "ensure_lapack", "environment_key", "from_dlpack", "is_buffer", "is_deleted",
     "is_foreign_array", "is_supported", "local_devices", "platform_device", "process_count",
     "process_index", "put", "to_dlpack", "to_numpy",
 ]
@@ -129,13 +129,30 @@ def device_attributes(device: Device) -> dict[str, Any]:
     }
 
 
+def ensure_kernels(text: str) -> None:
+    """Makes the custom calls in this text callable; needed before the program runs."""
+    if "@lapack_" in text:
+        ensure_lapack()
+    if "@cuhybrid_" in text:
+        _ensure_hybrid_kernels()
+
+
 @functools.cache
 def ensure_lapack() -> None:
-    """Makes the LAPACK custom calls of XLA:CPU callable; needed before a program with one runs."""
+    """Makes the LAPACK custom calls of XLA:CPU callable."""
     _xla()  # importing jax registers the targets
     from jaxlib import lapack
 
     lapack._lapack.initialize()
+
+
+@functools.cache
+def _ensure_hybrid_kernels() -> None:
+    """Makes those custom calls of XLA:GPU callable that compute on the host as well."""
+    _xla()
+    from jaxlib import gpu_solver
+
+    gpu_solver.initialize_hybrid_kernels()
 
 
 # ---- buffers

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from jax.lax import linalg as oracle
 
+import funcml as fm
 from funcml.core.avals import shaped
 from funcml.core.tracing import trace
 from funcml.lax import linalg
@@ -101,3 +102,24 @@ def test_text_is_parsed(name, platform):
         return
     with mlir.make_ir_context():
         assert ir.Module.parse(ours(*CASES[name], np.float32, platform)).operation.verify()
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_functions_of_numpy_call_nothing_of_another_platform(platform):
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+
+    m = fm.numpy.linalg
+
+    def everything(a, b):
+        without_svd = [m.det(a), m.slogdet(a), m.inv(a), m.solve(a, b), m.qr(b), m.cholesky(a), fm.grad(m.det)(a[:4, :4])]
+        if platform == "tpu":
+            return without_svd
+        return [*without_svd, m.pinv(b), m.cond(a), m.matrix_rank(b), m.lstsq(a, b), m.norm(b, "nuc"), fm.grad(m.det)(a)]
+
+    avals = [shaped(s, np.dtype("float32")) for s in ((5, 5), (5, 2))]
+    jaxpr, _ = trace(lambda a, b: fm.tree.leaves(everything(a, b)), avals, "f")
+    text = to_stablehlo(jaxpr, platform=platform)
+    assert "@lapack_" not in text and ("@cusolver_" in text) == (platform == "cuda")
+    with mlir.make_ir_context():
+        assert ir.Module.parse(text).operation.verify()

@@ -29,7 +29,7 @@ def same(found, want, tolerance=1e-9):
 
 
 @KINDS
-@pytest.mark.parametrize("n", range(6))
+@pytest.mark.parametrize("n", range(7))
 def test_determinants(kind, n):
     a = draw(kind, 2, n, n)
     same(ours.det(a), theirs.det(a))
@@ -41,7 +41,7 @@ def test_determinants(kind, n):
 
 
 def test_determinants_of_singular_and_no_matrices():
-    for n in (2, 3, 4):
+    for n in (2, 3, 4, 5):
         a = np.ones((n, n), np.float32)
         assert ours.det(a) == 0
         assert ours.slogdet(a) == (0, -np.inf)
@@ -193,28 +193,29 @@ def slopes_of_det(a, order):
 
 
 def test_derivatives_of_the_determinant_at_every_rank():
-    t = draw(float, 4, 4, seed=2)
+    t = draw(float, 5, 5, seed=2)
 
     def along(f):
         return lambda a: fm.jvp(f, (a,), (t,))[1]
 
     found = fm.jit(lambda a: [fm.grad(ours.det)(a), fm.hessian(ours.det)(a), along(along(along(ours.det)))(a)])
     reverse = fm.jit(lambda a: fm.grad(lambda a: jnp.vdot(fm.grad(ours.det)(a), t))(a))
-    for rank in range(5):
-        a = draw(float, 4, rank) @ draw(float, rank, 4, seed=1)
+    for rank in range(6):
+        a = draw(float, 5, rank) @ draw(float, rank, 5, seed=1)
         first, second, third = found(a)
         close = {"rtol": 1e-9, "atol": 1e-9}
         np.testing.assert_allclose(first, slopes_of_det(a, 1), **close)
         np.testing.assert_allclose(second, slopes_of_det(a, 2), **close)
         np.testing.assert_allclose(reverse(a), np.einsum("ijkl,kl", slopes_of_det(a, 2), t), **close)
-        if rank > 1:
+        if rank > 2:
             np.testing.assert_allclose(third, np.einsum("ijklmn,ij,kl,mn", slopes_of_det(a, 3), t, t, t), **close)
 
 
 def test_gradients_of_determinants_at_singular_matrices():
     same(fm.grad(ours.det)(np.diag([0.0, 2, 3])), np.diag([6.0, 0, 0]))
     same(fm.grad(ours.det)(np.diag([0.0, 2, 3, 4])), np.diag([24.0, 0, 0, 0]))
-    same(fm.grad(ours.det)(np.ones((5, 5))), np.zeros((5, 5)))
+    same(fm.grad(ours.det)(np.diag([0.0, 2, 3, 4, 5])), np.diag([120.0, 0, 0, 0, 0]))
+    same(fm.grad(ours.det)(np.ones((6, 6))), np.zeros((6, 6)))
     one = np.array([[[2.0]], [[-1.0]], [[0.5]]])
     same(fm.grad(lambda x: ours.det(x).sum())(one), np.ones((3, 1, 1)))
 
@@ -226,6 +227,7 @@ FIRST = ("jit", "jvp", "vjp")
 def test_products_of_determinants(kind):
     check_products(ours.det, draw(kind, 3, 3), products=FIRST)
     check_products(ours.det, draw(kind, 4, 4), products=FIRST)
+    check_products(ours.det, draw(kind, 5, 5), products=FIRST)
     check_products(lambda x: tuple(ours.slogdet(x)), draw(kind, 3, 3), products=(*FIRST, "order2"))
 
 

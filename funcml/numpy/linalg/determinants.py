@@ -15,6 +15,7 @@ two are marked: derivatives of the determinant are right to the second order, an
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 from funcml import dtypes
@@ -65,8 +66,8 @@ def det(a) -> Array:
     n = a.shape[-1]
     if n == 0:
         return _filled(a.aval.update(shape=a.shape[:-2]), 1)
-    out = [_small_det_1, _small_det_2, _small_det_3][n - 1](wide(a)) if n < 4 else _det(wide(a))
-    return narrow(out, a.dtype)
+    x = wide(a)
+    return narrow(_expanded(x, tuple(range(n)), tuple(range(n))) if n < 5 else _det(x), a.dtype)
 
 
 def _at(a, i, j):
@@ -75,23 +76,25 @@ def _at(a, i, j):
     return ax.squeeze(element, (batch, batch + 1))
 
 
-def _small_det_1(a):
-    return _at(a, 0, 0)
-
-
 def _minor(a, i, j, k, l):
     return ew.sub(ew.mul(_at(a, i, k), _at(a, j, l)), ew.mul(_at(a, i, l), _at(a, j, k)))
 
 
-def _small_det_2(a):
-    return _minor(a, 0, 1, 0, 1)
-
-
-def _small_det_3(a):
-    first = ew.mul(_at(a, 0, 0), _minor(a, 1, 2, 1, 2))
-    second = ew.mul(_at(a, 0, 1), _minor(a, 1, 2, 0, 2))
-    third = ew.mul(_at(a, 0, 2), _minor(a, 1, 2, 0, 1))
-    return ew.add(ew.sub(first, second), third)
+def _expanded(a, rows, columns):
+    """The determinant of up to 4 rows and columns as a sum of products, by pairs of rows (Laplace)."""
+    if len(rows) == 1:
+        return _at(a, rows[0], columns[0])
+    if len(rows) == 2:
+        return _minor(a, *rows, *columns)
+    top = len(rows) - 2
+    total = None
+    for chosen in itertools.combinations(range(len(columns)), top):
+        others = [k for k in range(len(columns)) if k not in chosen]
+        first = _expanded(a, rows[:top], [columns[k] for k in chosen])
+        term = ew.mul(first, _minor(a, *rows[top:], *[columns[k] for k in others]))
+        odd = (sum(chosen) - sum(range(top))) % 2
+        total = term if total is None else (ew.sub if odd else ew.add)(total, term)
+    return total
 
 
 def _parity(pivots, dtype):
