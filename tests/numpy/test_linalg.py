@@ -134,6 +134,17 @@ def test_hermitian_matrices(kind):
 
 
 @KINDS
+def test_eigenvalues(kind):
+    a = draw(kind, 2, 4, 4)
+    w, v = map(np.asarray, ours.eig(a))
+    same(a @ v, v * w[:, None, :])
+    same(np.linalg.norm(v, axis=1), np.ones((2, 4)))
+    same(np.sort(w), np.sort(theirs.eigvals(a).astype(complex)))
+    same(ours.eigvals(a), w)
+    assert ours.eigvals(np.eye(2, dtype=np.float16)).dtype == np.complex64
+
+
+@KINDS
 @pytest.mark.parametrize("shape", SHAPES)
 def test_qr(kind, shape):
     a = draw(kind, *shape)
@@ -275,6 +286,7 @@ def test_derivatives_of_norms_at_kinks(f, x, want):
     (lambda: ours.slogdet(np.eye(2), method="svd"), ValueError, "'lu' or 'qr'"),
     (lambda: ours.qr(np.eye(2), "economic"), ValueError, "mode must be 'reduced'"),
     (lambda: ours.eigh(np.eye(2), "X"), ValueError, "UPLO must be 'L' or 'U'"),
+    (lambda: ours.eig(np.ones((2, 3))), ValueError, "eig expects square matrices"),
     (lambda: ours.norm(np.eye(2), 3), ValueError, "'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 3"),
     (lambda: ours.norm(np.ones((0, 2)), -2), ValueError, "no smallest one"),
     (lambda: ours.cond(np.ones((2, 3)), 1), ValueError, "square matrices"),

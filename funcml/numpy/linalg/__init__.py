@@ -2,7 +2,7 @@
 
 # isort: off
 from funcml.numpy.linalg.determinants import det, slogdet
-from funcml.numpy.linalg.factors import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from funcml.numpy.linalg.factors import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from funcml.numpy.linalg.norms import cond, matrix_norm, norm, vector_norm
 from funcml.numpy.linalg.products import (
     cross, diagonal, matmul, matrix_power, matrix_transpose, multi_dot, outer, tensordot, trace, vecdot,
@@ -16,7 +16,9 @@ __all__ = [
     "slogdet",
     # factors
     "cholesky",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "qr",
     "svd",

@@ -9,7 +9,7 @@ from funcml.lowering.execute import fused
 from funcml.numpy.linalg.operands import check_square, matrix_of, narrow, wide
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import linalg_cholesky, linalg_qr
+from funcml.primitives import linalg_cholesky, linalg_eig, linalg_qr
 from funcml.primitives import linalg_spectral as spectral
 from funcml.primitives.indexing import take_along_axis
 from funcml.primitives.matrices import adjoint, transposed
@@ -18,7 +18,16 @@ from funcml.primitives.sorting import sort
 from funcml.primitives.spectra import along_columns, widened
 from funcml.primitives.tangents import scalar_of
 
-__all__ = ["EighResult", "QRResult", "SVDResult", "cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
+__all__ = [
+    "EigResult", "EighResult", "QRResult", "SVDResult", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals",
+]
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and eigenvectors in columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -126,6 +135,29 @@ def _eigvalsh(a, lower, symmetrize):
     a = check_square("eigvalsh", matrix_of("eigvalsh", a))
     x = _symmetrized(wide(a)) if symmetrize else wide(a)
     return narrow(spectral.eigvalsh(x, lower=lower), a.dtype)
+
+
+def eig(a) -> EigResult:
+    """(eigenvalues [.., n], eigenvectors [.., n, n]) of matrices, complex also for real ones, vectors in columns.
+
+    Vectors have length 1, and derivatives keep it. On CPU and CUDA.
+
+    >>> import numpy as np
+    >>> eig(np.float32([[0, 1], [-1, 0]])).eigenvalues
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    return EigResult(*_eig(a))
+
+
+@fused
+def _eig(a):
+    return linalg_eig.eig(wide(check_square("eig", matrix_of("eig", a))))
+
+
+@fused
+def eigvals(a) -> Array:
+    """The eigenvalues that `eig` gives."""
+    return linalg_eig.eig(wide(check_square("eigvals", matrix_of("eigvals", a))), right=False)[0]
 
 
 def svd(
