@@ -221,7 +221,7 @@ def match_scalar(aval, value):
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
-    """The shape to which arrays of these shapes broadcast; raises ValueError if they do not.
+    """The shape to which arrays of these shapes broadcast; raises ValueError if they do not. Ranks may differ: it is asked for.
 
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)

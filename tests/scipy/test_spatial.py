@@ -113,12 +113,14 @@ def test_dtypes(rng, dtype):
 
 def test_products(rng):
     q, v = rng.normal(size=4), rng.normal(size=3)
-    make = Rotation.from_quat
-    check_products(lambda q: [make(q).as_matrix(), make(q).as_rotvec(), make(q).as_euler("zyx"), make(q).magnitude()], q)
-    check_products(lambda v: [Rotation.from_rotvec(v).as_quat(), Rotation.from_euler("XYZ", v).as_mrp()], v)
-    check_products(lambda q, p, v: (make(q) * make(p)).apply(v), q, rng.normal(size=4), v)
+    make, few = Rotation.from_quat, ("jit", "jvp", "vjp", "order2")
+    check_products(lambda q: make(q).as_matrix(), q, order=1)
+    check_products(lambda q: make(q).as_rotvec(), q, products=few)
+    check_products(lambda q: make(q).as_euler("zyx"), q, order=1, products=few)
+    check_products(lambda v: Rotation.from_rotvec(v).as_mrp(), v, products=few)
+    check_products(lambda q, v: make(q).apply(v), q, v, order=1, products=few)
     m = Theirs.from_quat(q).as_matrix()
-    check_products(lambda m: Rotation.from_matrix(m).as_quat(), m)
+    check_products(lambda m: Rotation.from_matrix(m).as_quat(), m, order=1, products=few)
 
 
 def test_derivatives_at_the_identity():
@@ -135,7 +137,19 @@ def test_slerp(rng):
     same(ours(at).as_matrix(), theirs(at).as_matrix())
     same(ours(2.2).as_matrix(), theirs(2.2).as_matrix())
     assert ours(2.2).single
-    check_products(lambda at, q: Slerp.init(times, Rotation.from_quat(q))(at).as_matrix(), np.float64(0.3), np.asarray(r.quat))
+    f = lambda at, q: Slerp.init(times, Rotation.from_quat(q))(at).as_quat()
+    check_products(f, np.float64(0.3), np.asarray(r.quat), order=1, products=("jvp", "vjp"))
+
+
+def test_mean(rng):
+    r, t = both(rng)
+    w = rng.uniform(size=5)
+    same(r.mean().as_matrix(), t.mean().as_matrix())
+    same(r.mean(w).as_matrix(), t.mean(w).as_matrix())
+    f = lambda q: Rotation.from_quat(q).mean(w).as_matrix()
+    check_products(f, np.asarray(r.quat), order=1, products=("jit", "jvp", "vjp"))
+    with pytest.raises(ValueError, match=r"a weight for each of 5 rotations, got f64\[4\]"):
+        r.mean(w[:4])
 
 
 def test_they_are_trees(rng):

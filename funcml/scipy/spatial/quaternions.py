@@ -36,9 +36,10 @@ def _components(x) -> list:
 
 def _together(name: str, *xs):
     """Arrays of one dtype whose axes but the last broadcast."""
-    xs = [as_array(x) for x in promote_dtypes(name, *xs, inexact=True)]
-    shape = broadcast_shapes(*[x.shape[:-1] for x in xs])
-    return [ax.broadcast_in_dim(x, (*shape, x.shape[-1]), [*range(len(shape) - x.ndim + 1, len(shape)), len(shape)]) for x in xs]
+    arrays = [as_array(x) for x in promote_dtypes(name, *xs, inexact=True)]
+    shape = broadcast_shapes(*[x.shape[:-1] for x in arrays])
+    last = len(shape)
+    return [ax.broadcast_in_dim(x, (*shape, x.shape[-1]), range(last + 1 - x.ndim, last + 1)) for x in arrays]
 
 
 @fused

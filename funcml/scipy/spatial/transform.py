@@ -23,6 +23,8 @@ from funcml.numpy.selection import take
 from funcml.numpy.sorting import searchsorted
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
+from funcml.primitives.contraction import dot_general
+from funcml.primitives.linalg_spectral import eigh
 from funcml.random import normal
 from funcml.scipy.spatial import quaternions
 
@@ -167,10 +169,28 @@ class Rotation(NamedTuple):
         """The angles, from 0 to pi."""
         return quaternions.magnitude(self.quat)
 
+    def mean(self, weights=None) -> Rotation:
+        """The rotation nearest to all of these, by the squares of the distances of matrices, times `weights` [n] if given.
+
+        It is the eigenvector of the largest eigenvalue of sum w q q^T (F. L. Markley et al., Averaging quaternions, 2007).
+        """
+        count = len(self)
+        w = ones(count, self.quat.dtype) if weights is None else array(weights, dtype=self.quat.dtype)
+        if w.shape != (count,):
+            raise ValueError(f"Rotation.mean expects a weight for each of {count} rotations, got {w.aval}")
+        return Rotation(_mean(self.quat, w))
+
     @property
     def single(self) -> bool:
         """Whether this is one rotation, not several."""
         return self.quat.ndim == 1
+
+
+@fused
+def _mean(quats, weights):
+    weighted = ew.mul(quats, ax.broadcast_in_dim(weights, quats.shape, (0,)))
+    vectors, _ = eigh(dot_general(weighted, quats, (((0,), (0,)), ((), ())), ("highest", "highest")))
+    return vectors[:, -1]
 
 
 class Slerp(NamedTuple):
