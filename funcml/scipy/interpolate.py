@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from funcml import dtypes
-from funcml.core.registry import register_pytree_node
+from funcml.core.registry import on_load, register_pytree_node
 from funcml.core.tracing import Tracer
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
@@ -111,7 +111,7 @@ def _unflatten(aux, children) -> RegularGridInterpolator:
     return f
 
 
-register_pytree_node(RegularGridInterpolator, _flatten, _unflatten)
+on_load(lambda: register_pytree_node(RegularGridInterpolator, _flatten, _unflatten))
 
 
 # Along each axis x lies at the part t between its neighbours g_i and g_(i+1), t < 0 or > 1 outside the grid.
