@@ -55,9 +55,6 @@ TO_COME: dict[str, set[str]] = {
     "lax.linalg": prefixed("lax.linalg", """
         EigImplementation eig hessenberg qdwh schur tridiagonal
     """),
-    "random": prefixed("random", """
-        ball beta chisquare dirichlet f gamma generalized_normal loggamma t
-    """),
     "scipy": prefixed("scipy", """
         cluster integrate interpolate ndimage sparse stats
     """),

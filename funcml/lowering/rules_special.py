@@ -77,6 +77,7 @@ def _zeta(x, q, elsewhere):
     return ew.select(ew.and_(ew.eq(q, math.inf), ew.gt(x, 1.0)), full(0, x), elsewhere)
 
 
+lowers(special.erf_inv_fast)(chlo("chlo.erf_inv"))
 lowers(special.erf_inv)(corrected(chlo("chlo.erf_inv"), _erf_inv))
 lowers(special.polygamma)(corrected(chlo("chlo.polygamma"), _polygamma))
 lowers(special.zeta)(corrected(chlo("chlo.zeta"), _zeta))

@@ -17,7 +17,8 @@ from funcml.primitives.tangents import scalar_of
 from funcml.primitives.transcendental import exp
 
 __all__ = [
-    "bessel_i0e", "bessel_i1e", "bessel_i1e_over_x", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta",
+    "bessel_i0e", "bessel_i1e", "bessel_i1e_over_x", "digamma", "erf", "erf_inv", "erf_inv_fast", "erfc", "lgamma", "polygamma",
+    "zeta",
 ]
 
 
@@ -40,7 +41,13 @@ erf = unary("erf", FLOAT, lambda t, ans, x: mul(t, mul(2 / math.sqrt(math.pi), e
 #: erfc' = -erf'
 erfc = unary("erfc", FLOAT, lambda t, ans, x: mul(t, mul(-2 / math.sqrt(math.pi), exp(neg(square(x))))))
 #: erf_inv' = sqrt(pi) / 2 exp(y^2), y = erf_inv x
-erf_inv = unary("erf_inv", FLOAT, lambda t, ans, x: mul(t, mul(math.sqrt(math.pi) / 2, exp(square(ans)))))
+def _erf_inv_tangent(t, ans, x):
+    return mul(t, mul(math.sqrt(math.pi) / 2, exp(square(ans))))
+
+
+erf_inv = unary("erf_inv", FLOAT, _erf_inv_tangent)
+#: erf_inv as the backend has it, to some 1e-6 in float32: of which samples are made, that they be the same everywhere
+erf_inv_fast = unary("erf_inv_fast", FLOAT, _erf_inv_tangent)
 
 # ---- gamma and relatives -----------------------------------------------------------------------------------
 

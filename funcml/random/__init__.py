@@ -28,6 +28,7 @@ from funcml.random.families import (
     wald,
     weibull_min,
 )
+from funcml.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from funcml.random.keys import (
     PRNGKey,
     clone,
@@ -45,11 +46,11 @@ __all__ = [
     # keys
     "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
     # continuous distributions
-    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace",
-    "logistic", "lognormal", "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal",
+    "beta", "cauchy", "chisquare", "double_sided_maxwell", "exponential", "f", "gamma", "generalized_normal", "gumbel", "laplace",
+    "loggamma", "logistic", "lognormal", "maxwell", "normal", "pareto", "rayleigh", "t", "triangular", "truncated_normal",
     "uniform", "wald", "weibull_min",
     # of vectors and matrices
-    "multivariate_normal", "orthogonal",
+    "ball", "dirichlet", "multivariate_normal", "orthogonal",
     # bits, discrete distributions, order and choice
     "bernoulli", "binomial", "bits", "categorical", "choice", "geometric", "multinomial", "permutation", "poisson", "rademacher",
     "randint",

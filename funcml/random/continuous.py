@@ -102,7 +102,7 @@ def normal_of(key, shape, dtype):
         return ew.div(ew.complex(real, imag), dtype.type(math.sqrt(2)))
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))[()]
     u = uniform_of(key, shape, dtype, low, 1.0)
-    return ew.mul(_sqrt2(dtype), special.erf_inv(u))
+    return ew.mul(_sqrt2(dtype), special.erf_inv_fast(u))
 
 
 def _sqrt2(dtype):
@@ -125,7 +125,7 @@ def _truncated_normal(key, lower, upper, shape, dtype, far):
     sqrt2 = _sqrt2(dtype)
     a, b = (special.erf(ew.div(x, sqrt2)) for x in (lower, upper))
     u = uniform_of(key, shape, dtype, a, b)
-    sample = ew.mul(sqrt2, special.erf_inv(u))
+    sample = ew.mul(sqrt2, special.erf_inv_fast(u))
     if far:
         tail = truncated_tail(_unit(key, shape, dtype), lower, upper)
         sample = ew.select(in_far_tail(lower, upper), tail, sample)
