@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.core.ir import intern
+from funcml.core.ir import Literal, intern
 from funcml.core.tracing import aval_of, trace
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
@@ -142,7 +143,6 @@ SAME_TYPE = {
     ew.add: "add",
     ew.sub: "subtract",
     ew.mul: "multiply",
-    ew.div: "divide",
     ew.neg: "negate",
     ew.rem: "remainder",
     ew.and_: "and",
@@ -154,6 +154,24 @@ SAME_TYPE = {
 }
 for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
+
+
+_divide = same_type("stablehlo.divide")
+
+
+@lowers(ew.div)
+def _div(emit, eqn, operands):
+    """XLA multiplies by the reciprocal of a constant, which rounds twice; on a CPU not if the constant is hidden from it."""
+    divisor, aval = eqn.invars[1], eqn.outvars[0].aval
+    if emit.platform == "cpu" and type(divisor) is Literal and dtypes.is_float(aval.dtype) and not _exact_reciprocal(divisor):
+        hidden = emit.op(f"stablehlo.optimization_barrier {operands[1]} : {tensor_type(aval)}")
+        operands = [operands[0], hidden]
+    return _divide(emit, eqn, operands)
+
+
+def _exact_reciprocal(divisor: Literal) -> bool:
+    """Whether it is a power of two (or 0, inf, nan), whose reciprocal loses nothing."""
+    return abs(math.frexp(float(divisor.value))[0]) in (0.0, 0.5, math.inf) or math.isnan(float(divisor.value))
 
 
 # Four words are stored as complex, where nan differs from nan.

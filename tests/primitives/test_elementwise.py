@@ -353,7 +353,7 @@ def test_convert_to_bool_asks_for_nonzero():
 
 def test_convert_of_a_complex_constant_in_a_program():
     for dtype in (np.float32, np.float64, np.int32):
-        found = fm.jit(lambda x, d=dtype: ew.convert(np.complex64(1.5 + 2j), d) + x)(np.ones((), dtype))
+        found = fm.jit(lambda x, d=dtype: ew.convert(np.complex64(1.5 + 2j), np.dtype(d)) + x)(np.ones((), dtype))
         assert found == dtype(1.5) + 1
 
 
@@ -387,3 +387,10 @@ def test_errors_say_what_came_and_what_to_do():
             call()
     with pytest.raises(ValueError):
         ew.round(x, 7)
+
+
+@pytest.mark.parametrize("divisor", [3.0, 1e9, 0.1, 7.0])
+def test_division_by_a_constant_is_rounded_once(divisor):
+    x = np.random.default_rng(0).uniform(0.5, 2.0, 1000).astype("float32")
+    got = fm.jit(lambda x: ew.div(x, divisor))(x)
+    np.testing.assert_array_equal(np.asarray(got), x / np.float32(divisor))
