@@ -103,11 +103,18 @@ class DeviceArray(Array):
             except ValueError as error:
                 raise BufferError(f"memoryview: {error}; np.asarray(x) works for every dtype") from None
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A DLPack capsule that shares this array's memory; the taker must not write to it."""
         self._refuse_keys("__dlpack__")
         self._check_alive()
-        return pjrt.to_dlpack(self._buffer, **options)
+        return pjrt.to_dlpack(self._buffer, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._buffer.__dlpack_device__()
