@@ -8,6 +8,7 @@ from funcml import dtypes
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import axis_of, no_out
+from funcml.numpy.creation import array
 from funcml.numpy.manipulation import at_least, ravel, unstack
 from funcml.numpy.promotion import as_array, operand, promote_dtypes, settle
 from funcml.primitives import axes as ax
@@ -23,7 +24,7 @@ def _arrays(name: str, arrays) -> list:
         return list(unstack(arrays))
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name} expects a sequence of arrays, got {arrays!r:.60} of type {type(arrays).__name__}")
-    return settle(name, *[as_array(x) if isinstance(x, list | tuple) else x for x in arrays])
+    return settle(name, *[array(x, copy=False) if isinstance(x, list | tuple) else x for x in arrays])
 
 
 def _common(name: str, arrays, dtype) -> list[Array]:
@@ -104,7 +105,7 @@ def column_stack(tup) -> Array:
 
 def append(arr, values, axis: int | None = None) -> Array:
     """`values` after `arr` along `axis`; both flattened if that is None."""
-    arr, values = settle("append", *[as_array(x) if isinstance(x, list | tuple) else x for x in (arr, values)])
+    arr, values = settle("append", *[array(x, copy=False) if isinstance(x, list | tuple) else x for x in (arr, values)])
     parts = [as_array(operand("append", x)) for x in (arr, values)]
     return concatenate(parts if axis is not None else [ravel(x) for x in parts], axis or 0)
 
