@@ -1,5 +1,6 @@
 """Creation functions against NumPy."""
 
+import functools
 import math
 
 import numpy as np
@@ -133,3 +134,34 @@ def test_words_of_errors(call, error, words):
 
 def test_constants_of_the_module():
     assert jnp.pi == math.pi and jnp.newaxis is None and jnp.inf == math.inf and isinstance(jnp.ones(1), jnp.ndarray)
+
+
+def test_a_second_length_in_the_place_of_the_dtype_is_seen():
+    for make in (jnp.zeros, jnp.ones, jnp.empty):
+        with pytest.raises(TypeError, match=rf"did you accidentally write `{make.__name__}\(2, 3\)` when you meant"):
+            make(2, 3)
+
+
+def test_arange_refuses_complex_numbers():
+    with pytest.raises(ValueError, match="complex numbers have no order"):
+        jnp.arange(3j)
+
+
+def test_a_device_is_no_matter_inside_of_a_trace():
+    device = funcml.devices()[0]
+    x = np.ones(3)
+    makers = jnp.zeros_like, lambda x, device: jnp.arange(3.0, device=device), lambda x, device: jnp.eye(3, device=device)
+    for make in [functools.partial(make, device=device) for make in makers]:
+        np.testing.assert_array_equal(funcml.jit(make)(x), make(x))
+
+
+def test_copies_have_memory_of_their_own():
+    x = jnp.arange(4)
+    for copied in (x.astype(x.dtype, copy=True), jnp.copy(x), jnp.array(x), funcml.jit(jnp.copy)(x)):
+        copied.delete()
+    assert x.astype(x.dtype) is x and x.tolist() == [0, 1, 2, 3]
+
+
+def test_lists_of_weakly_typed_numbers_are_not_weak():
+    assert jnp.array(1.0).weak_type and not jnp.array([jnp.array(1.0)]).weak_type
+    assert not funcml.jit(lambda x: jnp.array([x, x]))(1.0).weak_type

@@ -5,6 +5,7 @@ import pytest
 
 import funcml
 import funcml.numpy as jnp
+from funcml.core.config import numpy_rank_promotion
 from tests.products import check_products
 
 X = np.arange(24.0).reshape(2, 3, 4)
@@ -147,3 +148,54 @@ def test_derivatives(function):
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_unravel_index_of_a_traced_shape():
+    index = np.array([0, 5, -1, 99])
+    got = funcml.jit(jnp.unravel_index)(index, (2, 3))
+    for g, w in zip(got, np.unravel_index([0, 5, 5, 5], (2, 3)), strict=True):
+        np.testing.assert_array_equal(g, w)
+
+
+def test_ravel_multi_index_dtype_and_modes():
+    index = (jnp.array([1, 7], "int16"), jnp.array([2, -1], "int16"))
+    for mode in ("clip", "wrap"):
+        for order in ("C", "F"):
+            want = np.ravel_multi_index(tuple(map(np.asarray, index)), (3, 4), mode, order)
+            np.testing.assert_array_equal(jnp.ravel_multi_index(index, (3, 4), mode, order), want)
+    assert jnp.ravel_multi_index(index, (3, 4), "ignore").tolist() == [6, 27]
+    assert jnp.ravel_multi_index(index, (3, 4), "wrap").dtype == np.int16
+    assert jnp.ravel_multi_index(index, (3, 4), "wrap", dtype="int64").dtype == np.int64
+    with pytest.raises(ValueError, match="mode must be"):
+        jnp.ravel_multi_index(index, (3, 4), "other")
+    with pytest.raises(ValueError, match="order must be"):
+        jnp.ravel_multi_index(index, (3, 4), "wrap", "A")
+
+
+def test_take_along_axis_without_wrapping():
+    x, i = jnp.array([10, 20, 30]), jnp.array([-1, -2])
+    assert jnp.take_along_axis(x, i, 0, mode="clip").tolist() == [30, 20]
+    assert jnp.take_along_axis(x, i, 0, mode="clip", wrap_negative_indices=False).tolist() == [10, 10]
+    assert jnp.take_along_axis(x, jnp.array([1, 0]), 0, mode="one_hot").tolist() == [20, 10]
+    with pytest.raises(IndexError, match="index -1 is out of bounds"):
+        jnp.take_along_axis(x, i, 0, wrap_negative_indices=False)
+
+
+def test_shapes_of_lists():
+    assert jnp.shape([[1, 2]]) == (1, 2) and jnp.ndim([1]) == 1 and jnp.size([[1, 2]], 1) == 2
+
+
+def test_lists_of_traced_numbers_are_joined():
+    def f(x):
+        joined = jnp.append(jnp.ones(2), [x, 2 * x]), jnp.concatenate([[x, x], [x]]), jnp.block([[x, 1.0], [x, x]])
+        return sum(part.sum() for part in joined)
+
+    assert funcml.grad(f)(1.0) == 9.0
+
+
+def test_rank_promotion_concerns_arithmetic_only():
+    x = np.ones((2, 3))
+    with numpy_rank_promotion("raise"):
+        assert jnp.where(x > 0, x[0], 0.0).shape == jnp.full((2, 3), x[0]).shape == jnp.broadcast_to(x[0], (2, 3)).shape
+        with pytest.raises(ValueError, match="differ in rank"):
+            jnp.add(x, x[0])

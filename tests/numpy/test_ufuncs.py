@@ -212,3 +212,16 @@ def test_logaddexp_curves_where_its_operands_meet(name, second):
     f = getattr(jnp, name)
     np.testing.assert_allclose(funcml.grad(funcml.grad(f))(2.0, 2.0), second, rtol=1e-6)
     assert [float(g) for g in funcml.grad(f, (0, 1))(-np.inf, 1.0)] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("name, log, exp", [("logaddexp", np.log, np.exp), ("logaddexp2", np.log2, np.exp2)])
+def test_logaddexp_of_complex_numbers_is_the_principal_value(name, log, exp):
+    x, y = np.array([1 + 9j, -2 - 7j, 3 + 1j]), np.array([0.5 + 8j, -2 - 6j, 2 + 1j])
+    np.testing.assert_allclose(getattr(jnp, name)(x, y), log(exp(x) + exp(y)), rtol=1e-12)
+
+
+def test_complex_numbers_have_no_bounds():
+    with pytest.raises(ValueError, match="complex numbers have no order"):
+        jnp.clip(1j, 0.0, 1.0)
+    with pytest.raises(ValueError, match="does not support complex"):
+        jnp.hypot(1j, 1.0)

@@ -48,3 +48,13 @@ def test_bad_arguments():
         ops.segment_max(np.zeros(3), np.zeros(2, int))
     with pytest.raises(ValueError, match="num_segments must not be negative, got -1"):
         ops.segment_sum(np.zeros(3), np.zeros(3, int), -1)
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
+def test_buckets_change_nothing_but_rounding(name):
+    data, ids = np.random.default_rng(0).standard_normal((11, 2)), np.array([0, 2, 1, 0, 5, 2, 2, 0, 1, -1, 3], np.int8)
+    f = getattr(ops, name)
+    for size in (1, 4, 20):
+        np.testing.assert_allclose(f(data, ids, 4, bucket_size=size), f(data, ids, 4), rtol=1e-12)
+    with pytest.raises(ValueError, match="bucket_size must be positive"):
+        f(data, ids, 4, bucket_size=0)
