@@ -53,31 +53,10 @@ TO_COME: dict[str, set[str]] = {
         pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint
     """),
     "lax.linalg": prefixed("lax.linalg", """
-        EigImplementation eig hessenberg qdwh schur tridiagonal
+        qdwh
     """),
     "scipy": prefixed("scipy", """
-        cluster integrate interpolate ndimage sparse stats
-    """),
-    "scipy.cluster": prefixed("scipy.cluster", """
-        vq
-    """),
-    "scipy.cluster.vq": prefixed("scipy.cluster.vq", """
-        vq
-    """),
-    "scipy.integrate": prefixed("scipy.integrate", """
-        trapezoid
-    """),
-    "scipy.interpolate": prefixed("scipy.interpolate", """
-        RegularGridInterpolator
-    """),
-    "scipy.linalg": prefixed("scipy.linalg", """
-        block_diag cho_factor cho_solve cholesky circulant companion convolution_matrix det dft eigh eigh_tridiagonal expm
-        expm_frechet fiedler fiedler_companion funm hadamard hankel helmert hessenberg hilbert inv invhilbert invpascal
-        leslie lu lu_factor lu_solve pascal polar qr qr_multiply rsf2csf schur solve solve_sylvester solve_triangular sqrtm
-        svd toeplitz
-    """),
-    "scipy.ndimage": prefixed("scipy.ndimage", """
-        map_coordinates
+        sparse stats
     """),
     "scipy.optimize": prefixed("scipy.optimize", """
         OptimizeResults minimize
@@ -87,9 +66,6 @@ TO_COME: dict[str, set[str]] = {
     """),
     "scipy.sparse.linalg": prefixed("scipy.sparse.linalg", """
         bicgstab cg gmres
-    """),
-    "scipy.spatial.transform": prefixed("scipy.spatial.transform", """
-        Rotation Slerp
     """),
     "scipy.stats": prefixed("scipy.stats", """
         bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r
