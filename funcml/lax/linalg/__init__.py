@@ -5,6 +5,7 @@ from funcml.lax.linalg.factorizations import (
     cholesky, cholesky_update, geqp3, geqrf, householder_product, lu, lu_pivots_to_permutation, ormqr, qr,
     symmetric_product, triangular_solve, tridiagonal_solve,
 )
+from funcml.lax.linalg.polar import qdwh
 from funcml.lax.linalg.spectral import eig, eigh, hessenberg, schur, svd, tridiagonal
 from funcml.primitives.linalg_eig import EigImplementation
 from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm
@@ -31,6 +32,7 @@ __all__ = [
     "eig",
     "eigh",
     "hessenberg",
+    "qdwh",
     "schur",
     "svd",
     "tridiagonal",

@@ -17,11 +17,11 @@ def polar(
 ) -> tuple[Array, Array]:
     """(u, p) with a = u p ('right', p [.., n, n]) or a = p u ('left', p [.., m, m]), for `a` [.., m, n].
 
-    u has orthonormal columns (m >= n) or rows. Both methods, 'qdwh' and 'svd', go by way of the singular value decomposition;
-    `eps` and `max_iterations` have no effect. The derivative of u is finite where a has full rank.
+    u has orthonormal columns (m >= n) or rows. 'qdwh' is Halley's method (see `lax.linalg.qdwh`, also for `eps` and
+    `max_iterations`), 'svd' goes by way of singular values. The derivative of u is finite where a has full rank.
 
     >>> import funcml.numpy as jnp
-    >>> polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]))[1]
+    >>> polar(jnp.array([[0.0, -2.0], [3.0, 0.0]]), method="svd")[1]
     Array([[3., 0.],
            [0., 2.]], dtype=float32)
     """
@@ -30,35 +30,40 @@ def polar(
     if method not in ("qdwh", "svd"):
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
     (a,) = matrices("polar", a)
-    return _polar(a, side)
+    return _polar(a, side, (method, eps, max_iterations))
 
 
 @plainly
-@fused(static=("side",))
-def _polar(a, side):
+@fused(static=("side", "how"))
+def _polar(a, side, how):
     wide = a.shape[-2] < a.shape[-1]
-    u = adjoint(_isometry(adjoint(a))) if wide else _isometry(a)
+    u = adjoint(_isometry(how, adjoint(a))) if wide else _isometry(how, a)
     p = product(adjoint(u), a) if side == "right" else product(a, adjoint(u))
     return u, 0.5 * (p + adjoint(p))
 
 
-@custom_jvp
-def _isometry(a):
+def _isometry(how, a):
+    method, eps, max_iterations = how
+    if method == "qdwh":
+        return factors.qdwh(a, eps=eps, max_iterations=max_iterations)[0]
     u, _, vh = factors.svd(a, full_matrices=False)
     return product(u, vh)
 
 
-# With a = u s v^H of full column rank and w = u v^H:
-#   w' = u (G * (u^H a' v - (u^H a' v)^H)) v^H + (1 - u u^H) a' v s^-1 v^H,  G_ij = 1 / (s_i + s_j)
-# (S. Gudmundsson, C. Kenney and A. Laub, Small-sample statistical estimates for the sensitivity of eigenvalue problems, 1997)
+_isometry = custom_jvp(_isometry, nondiff_argnums=(0,))
+
+
+# With p = u^H a = v diag(s) v^H and k = u^H a' - (u^H a')^H, of full column rank:
+#   u' = u v (G * v^H k v) v^H + (1 - u u^H) a' v s^-1 v^H,  G_ij = 1 / (s_i + s_j)
+# (for a' = u' p + u p', multiplied by u^H, less its adjoint, says u^H u' p + p u^H u' = k)
 @_isometry.defjvp
 @plainly
-def _isometry_jvp(primals, tangents):
+def _isometry_jvp(how, primals, tangents):
     (a,), (t,) = primals, tangents
-    u, s, vh = factors.svd(a, full_matrices=False)
-    tv = product(t, adjoint(vh))
-    inside = product(adjoint(u), tv)
-    sums = inverse_or_zero(s[..., :, None] + s[..., None, :])
-    turned = product(u, sums * (inside - adjoint(inside)))
-    outside = (tv - product(u, inside)) * inverse_or_zero(s)[..., None, :]
-    return product(u, vh), product(turned + outside, vh)
+    u = _isometry(how, a)
+    v, s = factors.eigh(product(adjoint(u), a))
+    inside = product(adjoint(u), t)
+    turn = product(product(adjoint(v), inside - adjoint(inside)), v)
+    turn = turn * inverse_or_zero(s[..., :, None] + s[..., None, :])
+    outside = product(t - product(u, inside), v) * inverse_or_zero(s)[..., None, :]
+    return u, product(product(product(u, v), turn) + outside, adjoint(v))
