@@ -52,9 +52,6 @@ TO_COME: dict[str, set[str]] = {
         after_all all_gather all_to_all axis_index axis_size create_token dce_sink pbroadcast pcast platform_dependent pmax
         pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint
     """),
-    "lax.linalg": prefixed("lax.linalg", """
-        qdwh
-    """),
     "scipy": prefixed("scipy", """
         sparse stats
     """),
