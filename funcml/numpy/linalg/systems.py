@@ -152,7 +152,7 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None) -> Array:
     matrix eigenvalues are taken. The derivative holds at constant rank: G. Golub and V. Pereyra (1973).
     """
     if rtol is not None and rcond is not None:
-        raise ValueError("pinv: rtol and rcond are one thing under two names; give one of them")
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
     return _pinv(a, rcond if rtol is None else rtol, bool(hermitian))
 
 
@@ -215,7 +215,7 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None) -> Array:
     By default that is max(m, n) eps times the largest. Of a number or vector: whether it is not 0. An integer.
     """
     if rtol is not None and tol is not None:
-        raise ValueError("matrix_rank: rtol and tol are one thing under two names; give one of them")
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     return _matrix_rank(M, tol if rtol is None else rtol, bool(hermitian))
 
 
@@ -259,7 +259,7 @@ def _lstsq(a, b, rcond):
         solution = zeros(x.aval.update(shape=(a.shape[1], right.shape[1])))
     else:
         relative = _relative(rcond, a)
-        s = svdvals(x)
+        s = svd(x, full_matrices=False)[1]  # that of the pseudo-inverse: one operation for XLA
         rank = reductions.sum(ew.and_(ew.gt(s, 0), ew.ge(s, _cutoff(s, relative))), axis=-1)
         solution = product(_pseudo_inverse(x, relative, False), right)
     missed = ew.sub(right, product(x, solution))
