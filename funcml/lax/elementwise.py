@@ -124,7 +124,7 @@ square = _unary("square", powers.square, "x times x.")
 
 def reciprocal(x):
     """1 / x."""
-    return ew.div(1.0, array("reciprocal", x))
+    return powers.integer_pow(array("reciprocal", x), -1)
 
 
 def integer_pow(x, y: int):

@@ -170,7 +170,8 @@ def _initial(name, value, x):
         return literal(value, x.dtype)
     aval = aval_of(value)
     if aval.shape != ():
-        raise ValueError(f"{name} expects initial values that are scalars, got {aval}")
+        error = ValueError if name == "lax.reduce" else TypeError
+        raise error(f"{name} expects initial values that are scalars, got {aval}")
     if aval.dtype != x.dtype:
         if not aval.weak_type:
             raise TypeError(f"{name} expects an initial value of the dtype of its operand {x.aval}, got {aval}")

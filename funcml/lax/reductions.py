@@ -159,8 +159,8 @@ def dot_general(
 ) -> Array:
     """The sum of products over pairs of axes, [batch, lhs free, rhs free].
 
-    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). Operands of two dtypes are first converted
-    to the one that both promote to; `preferred_element_type` is the dtype in which products are summed and given.
+    `dimension_numbers` is ((lhs contracted, rhs contracted), (lhs batch, rhs batch)). Of operands of two dtypes the one of
+    smaller range is converted first; `preferred_element_type` is the dtype in which products are summed and given.
     """
     unsharded("dot_general", out_sharding)
     lhs, rhs = _of_one_dtype("dot_general", lhs, rhs)
@@ -171,8 +171,17 @@ def _of_one_dtype(name: str, lhs, rhs):
     lhs, rhs = array(name, lhs), array(name, rhs)
     if lhs.dtype == rhs.dtype:
         return lhs, rhs
-    dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)
+    dtype = sorted((lhs.dtype, rhs.dtype), key=_range)[1]
     return ew.convert(lhs, dtype), ew.convert(rhs, dtype)
+
+
+def _range(dtype) -> tuple:
+    """What orders dtypes by the numbers that they hold: complex, floats by exponent then mantissa, integers by width and sign."""
+    if not dtypes.is_numeric(dtype):
+        return (False, -2, 0, 0, False)
+    part = dtypes.real_dtype(dtype) if dtypes.is_complex(dtype) else dtype
+    exponent, mantissa = (dtypes.finfo(part).maxexp, dtypes.finfo(part).nmant) if dtypes.is_float(part) else (-1, -1)
+    return (dtypes.is_complex(dtype), exponent, mantissa, dtypes.bit_width(part), not dtypes.is_unsigned(part))
 
 
 def dot(

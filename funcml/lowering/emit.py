@@ -224,7 +224,7 @@ class Emitter:
         return target
 
     def _unique(self, name: str) -> str:
-        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "f"
+        name = "".join(c if c.isalnum() or c in "_." else "_" for c in name) or "f"
         candidate, n = name, 0
         while candidate in self.used_names:
             n += 1

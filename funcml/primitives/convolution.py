@@ -23,10 +23,11 @@ from funcml.core.ir import Primitive
 from funcml.core.linear import is_undefined, is_zero
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, moveaxis, reshape
+from funcml.primitives.batching import batched_aval, example_aval
 from funcml.primitives.elementwise import add_any, convert
 from funcml.primitives.patches import dilated_length, strided_length
 from funcml.primitives.shaping import rev
-from funcml.primitives.tangents import scalar_of, zero_tangent
+from funcml.primitives.tangents import scalar_of, zero_tangent, zeros
 
 __all__ = ["ConvDimensionNumbers", "ConvWindow", "conv_general_dilated"]
 
@@ -97,6 +98,9 @@ class ConvGeneralDilated(Primitive):
         numbers, (lhs, rhs), (dl, dr) = params["dimension_numbers"], operands, dims
         kind = "batch_group_count" if params["batch_group_count"] > 1 else "feature_group_count"
         groups, (n, c, *_), o = params[kind], numbers.lhs_spec, numbers.rhs_spec[0]
+        if axis.size == 0:
+            avals = [example_aval(aval_of(x), d) for x, d in zip(operands, dims, strict=True)]
+            return zeros(batched_aval(self.infer(tuple(avals), params), axis, 0)), 0
         grouped = n if kind == "batch_group_count" else c
         if dr is None:
             batch_groups = params["batch_group_count"]

@@ -94,7 +94,7 @@ class Elementwise(Primitive):
         if not self.accepts.test(dtype):
             raise TypeError(f"{self.name} expects {self.accepts.words}, got {list_of(avals)}")
         out = dtype if self.result is None else self.result(dtype)
-        return shaped(shape, out, weak and out == dtype)
+        return shaped(shape, out, weak and not dtypes.is_bool(out))
 
     # T(f)(x, dx) = sum over i of (df/dx_i) dx_i
     def jvp_rule(self, primals, tangents, **params):

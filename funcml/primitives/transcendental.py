@@ -22,11 +22,12 @@ from funcml.primitives.elementwise import (
     div,
     eq,
     gt,
+    is_finite,
     max,
     min,
     mul,
-    ne,
     neg,
+    not_,
     select,
     sub,
     taken,
@@ -81,15 +82,17 @@ class Pow(Elementwise):
         return super().jvp_rule(primals, tangents)
 
 
-# d/dx x^y = y x^(y-1), and 0 for y = 0 whatever x is
+# d/dx x^y = y x^(y-1), and 0 for y = 0 whatever x is: where x^-1 is no number that is 0 structurally, elsewhere as a product,
+# whose derivative by y is not
 def _pow_base_tangent(t, ans, x, y):
     dtype = aval_of(t).dtype
     if is_constant(y):
         value = y.value if type(y) is Literal else y
         return mul(t, mul(pow(x, aval_of(y).dtype.type(value - 1)), dtype.type(value))) if value != 0 else Zero(aval_of(t))
-    y_is_zero = eq(y, 0)
-    slope = mul(pow(x, sub(select(y_is_zero, _spread(1, y), y), 1)), convert(y, dtype))
-    return mul(taken(ne(y, 0), t), slope)
+    size = abs(_spread(x, ans))
+    flat = and_(eq(y, 0), not_(and_(is_finite(size), is_finite(div(1.0, size)))))
+    slope = mul(pow(x, sub(select(flat, _spread(1, y), y), 1)), convert(y, dtype))
+    return mul(taken(not_(flat), t), slope)
 
 
 # d/dy x^y = x^y log x, and 0 for x = 0, y > 0

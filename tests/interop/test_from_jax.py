@@ -18,6 +18,11 @@ I = np.int32([[3, -2, 5], [7, 0, 1]])  # noqa: E741
 
 # ---- primitives: one function of JAX a row, all in one program --------------------------------------------------------
 
+
+def max_pool(x):
+    return lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), "VALID")
+
+
 SMOOTH = {
     "abs": lambda x: jnp.abs(x),
     "acosh": lambda x: jnp.arccosh(2 + x * x),
@@ -77,6 +82,14 @@ SMOOTH = {
     "trig": lambda x: jnp.sin(x) + jnp.cos(x) + jnp.arcsin(x / 3) + jnp.arccos(x / 3) + jnp.arctan(x),
     "hyperbolic": lambda x: jnp.sinh(x) + jnp.cosh(x) + jnp.arctanh(x / 3),
     "unstack": lambda x: jnp.unstack(x)[1],
+    # windows and reductions by a function
+    "conv": lambda x: lax.conv_general_dilated(x[None], x[:, :, None], (1,), "SAME", dimension_numbers=("NWC", "OIW", "NCW")),
+    "reduce": lambda x: lax.reduce(x, np.float32(0), lambda a, b: a + b + a * b, (1,)),
+    "reduce_window_max": lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), "SAME"),
+    "reduce_window_min": lambda x: lax.reduce_window(x, np.inf, lax.min, (1, 2), (1, 1), "VALID"),
+    "reduce_window_sum": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "SAME"),
+    "select_and_gather_add": lambda x: jax.jvp(max_pool, (x,), (x * x,))[1],
+    "select_and_scatter_add": lambda x: jax.grad(lambda y: (max_pool(y) * x[:1, 1:]).sum())(x),
     # calls and rules
     "checkpoint": lambda x: jax.checkpoint(lambda y: jnp.sin(y) * y)(x),
     "jit": lambda x: jax.jit(jnp.sin)(x),
@@ -99,6 +112,7 @@ SMOOTH = {
 }
 
 DISCRETE = {
+    "reduce_window": lambda x, i: lax.reduce_window(x, np.float32(1), lax.mul, (1, 2), (1, 1), "VALID"),
     "argmax": lambda x, i: (jnp.argmax(x, 1), jnp.argmin(i, 0)),
     "bits": lambda x, i: (i & 5, i | 2, i ^ 3, ~i, i << 1, i >> 1, lax.population_count(i), lax.clz(i)),
     "bitcast": lambda x, i: lax.bitcast_convert_type(x, np.uint32),

@@ -36,9 +36,12 @@ def test_algorithms_have_the_names_of_presets():
         lax.dot(X, X.T, precision=lax.DotAlgorithm("f4", "f2", "f4"))
 
 
-def test_products_of_two_dtypes_are_of_the_promoted_one():
-    assert lax.dot(X.astype("f2"), X.T).dtype == np.float32
-    assert lax.dot_general(np.ones(2, np.int8), np.ones(2, np.int32), (((0,), (0,)), ((), ()))).dtype == np.int32
+@pytest.mark.parametrize("dtypes_of", [("f2", "i2"), ("c8", "f4"), ("f2", "bfloat16"), ("u1", "i1"), ("i1", "i4"), ("f8", "f4")])
+def test_products_of_two_dtypes_are_of_the_one_of_greater_range(dtypes_of):
+    x, y = (np.ones(3).astype(dtypes.canonical(d)) for d in dtypes_of)
+    with jax.enable_x64(True):
+        want = jax.lax.dot(x, y)
+    assert lax.dot(x, y).dtype == lax.dot(y, x).dtype == want.dtype and lax.dot(x, y) == 3
 
 
 @pytest.mark.parametrize("accuracy", [None, lax.AccuracyMode.HIGHEST, lax.AccuracyMode.DEFAULT, lax.Tolerance(ulps=2)])
@@ -111,7 +114,7 @@ def test_the_text_of_a_composite():
     assert (
         'stablehlo.composite "my.swap" %arg0, %arg1 {composite_attributes = {i = 1 : i64, b = true, f = 0.5 : f32, '
         's = "a \\"b\\"", d = f32, a = dense<[[1, 2]]> : tensor<1x2xi64>, l = [1 : i64, "x"], t = {k = 1 : i64}}, '
-        "decomposition = @my_swap, version = 3 : i32} : (tensor<f32>, tensor<i32>) -> (tensor<i32>, tensor<f32>)"
+        "decomposition = @my.swap, version = 3 : i32} : (tensor<f32>, tensor<i32>) -> (tensor<i32>, tensor<f32>)"
     ) in text
     assert f(np.float32(1), np.int32(2), **attributes) == (2, 1)
 

@@ -99,6 +99,11 @@ def test_nested_vmap_of_groups(groups):
         np.testing.assert_allclose(found[i, j], f(x[i, j], w[i]), rtol=1e-12, atol=1e-12)
 
 
+def test_vmap_over_nothing():
+    found = fm.vmap(lambda x, w: conv_general_dilated(x, w, (1,), "SAME"))(np.ones((0, 1, 2, 4)), np.ones((0, 3, 2, 3)))
+    assert found.shape == (0, 1, 3, 4)
+
+
 def test_vmap_has_no_loop():
     mapped = fm.vmap(lambda x, w: conv_general_dilated(x, w, (1,), "SAME"))
     text = str(fm.make_jaxpr(mapped)(np.ones((3, 1, 2, 4)), np.ones((3, 2, 2, 3))))

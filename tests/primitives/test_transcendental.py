@@ -220,6 +220,12 @@ def test_derivatives_of_pow_at_zero_and_at_negative_bases():
     assert float(fm.grad(fm.grad(by_base))(f64(0), f64(3))) == 6
     assert float(fm.grad(fm.grad(fm.grad(lambda x: tr.pow(x, 3.0))))(f64(0))) == 6
     assert float(fm.grad(lambda x, n: tr.pow(x, n))(f64(-3), np.int32(3))) == 27
+    for x in (0.0, np.inf, np.nan, 1e-320):
+        assert float(by_base(f64(x), f64(0))) == 0
+    (xx, xy), (yx, yy) = fm.hessian(tr.pow, (0, 1))(f64(4), f64(0))
+    np.testing.assert_allclose([xx, xy, yx, yy], [0, 0.25, 0.25, np.log(4) ** 2])
+    mixed = fm.grad(fm.grad(tr.pow, holomorphic=True), 1, holomorphic=True)
+    np.testing.assert_allclose(complex(mixed(np.complex128(4j), np.complex128(0))), -0.25j, rtol=1e-14)
     assert float(fm.grad(lambda x: pw.integer_pow(x, -2))(f64(2))) == -0.25
     assert float(fm.grad(lambda x: tr.pow(pw.sqrt(x), np.float64(0)))(f64(0))) == 0
 
