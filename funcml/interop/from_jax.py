@@ -18,7 +18,7 @@ from funcml.core import tracing
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.tracing import Tracer, aval_of
-from funcml.interop import windows  # noqa: F401  (its rows)
+from funcml.interop import control_flow, matrices, windows  # noqa: F401  (their rules stand in the table)
 from funcml.interop.jaxprs import is_64_bit, record
 from funcml.interop.programs import program_of
 from funcml.lowering import pjrt

@@ -3,8 +3,7 @@
     evaluate : (jaxpr, consts, values) -> values
 
 Calls are inlined. `custom_jvp` and `custom_vjp` functions keep their rule: it is what `jax.jvp` or `jax.vjp` makes of that one
-equation, translated in its turn. Control flow is translated as far as it has no loop to run: a `cond` computes its branches and
-selects (what is not selected has a structurally zero derivative), a `scan` of a few steps is written out.
+equation, translated in its turn. Control flow is in `control_flow`.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import numpy as np
 
 from funcml.core.avals import ShapedArray
 from funcml.core.check import checked
-from funcml.core.ir import Jaxpr, Literal, intern
+from funcml.core.ir import Jaxpr, intern
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
-from funcml.dtypes import canonical, float0, is_bool
+from funcml.dtypes import canonical, float0
 from funcml.interop.jaxprs import (
     aval_from_jax,
     holds_64_bit,
@@ -29,22 +28,15 @@ from funcml.interop.jaxprs import (
     one_equation,
     opened,
     record,
-    scan_layout,
-    where,
 )
-from funcml.interop.translations import UntranslatedPrimitiveError, rule, translate
-from funcml.primitives.axes import broadcast_in_dim, expand_dims, squeeze
-from funcml.primitives.elementwise import clamp, convert, select_n
+from funcml.interop.translations import rule, translate
+from funcml.primitives.elementwise import convert
 from funcml.primitives.random_bits import random_wrap
-from funcml.primitives.shaping import concatenate, slice_in_dim
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.custom_jvp import custom_jvp_call_p
 from funcml.transforms.custom_vjp import custom_vjp_call_p
 
-__all__ = ["LONGEST_SCAN", "evaluate", "program_of"]
-
-#: a scan of more steps than this is not written out
-LONGEST_SCAN = 32
+__all__ = ["evaluate", "program_of", "typed"]
 
 
 def evaluate(jaxpr, consts: Sequence, values: Sequence) -> list:
@@ -69,18 +61,22 @@ def _constant(x):
     return random_wrap(np.asarray(jax.random.key_data(x)), canonical(str(x.dtype)).impl)
 
 
-def program_of(jaxpr, consts: Sequence, avals: Sequence[ShapedArray], name: str) -> tuple[Jaxpr, list]:
-    """A program of JAX as one of ours, with weak types as JAX gives them; and the values that it captures."""
+def program_of(
+    jaxpr, consts: Sequence, avals: Sequence[ShapedArray], name: str, out_avals: Sequence[ShapedArray] | None = None
+) -> tuple[Jaxpr, list]:
+    """A program of JAX as one of ours, with weak types as JAX gives them, or `out_avals`; and the values that it captures."""
 
     def translated(*values):
         outs = evaluate(jaxpr, consts, values)
-        return [_typed(x, aval_from_jax(v.aval)) for x, v in zip(outs, jaxpr.outvars, strict=True)]
+        wanted = [aval_from_jax(v.aval) for v in jaxpr.outvars] if out_avals is None else out_avals
+        return [typed(x, a) for x, a in zip(outs, wanted, strict=True)]
 
     found, captured = trace(translated, avals, name)
     return intern(checked(found)), captured
 
 
-def _typed(x, aval: ShapedArray):
+def typed(x, aval: ShapedArray):
+    """`x` as a value of this type, which differs from its own in weakness only."""
     return x if aval_of(x) is aval or not isinstance(aval.dtype, np.dtype) else convert(x, aval.dtype, aval.weak_type)
 
 
@@ -197,66 +193,3 @@ class JaxVjp(_JaxRule):
 
 def _is_float0(t) -> bool:
     return type(t) is Zero and t.aval.dtype == float0
-
-
-# ---- control flow ----------------------------------------------------------------------------------------------------
-
-
-@rule("cond")
-def _cond(eqn, index, *operands, branches, **params):
-    """The branch that `index` names; where it is not known, all branches are computed and one is selected."""
-    if type(index) is Literal:
-        return evaluate(*opened(branches[min(max(int(index.value), 0), len(branches) - 1)]), operands)
-    for branch in branches:
-        _check_selectable(eqn, opened(branch)[0])
-    results = [evaluate(*opened(branch), operands) for branch in branches]
-    if not is_bool(aval_of(index).dtype):
-        index = clamp(np.int32(0), convert(index, np.dtype("int32")), np.int32(len(branches) - 1))
-    shapes = [tuple(v.aval.shape) for v in eqn.outvars]
-    return [
-        select_n(index, *[broadcast_in_dim(x, shape) for x in cases])
-        for cases, shape in zip(zip(*results, strict=True), shapes, strict=True)
-    ]
-
-
-def _check_selectable(eqn, branch) -> None:
-    """Raises unless a branch may be computed although it is not taken: no effects, no loops."""
-    if branch.effects:
-        raise _needs_control_flow(eqn, "lax.cond", f"a branch has the effects {branch.effects}")
-
-
-@rule("scan")
-def _scan(eqn, *operands, jaxpr, length, reverse, **params):
-    """A short scan, step by step."""
-    if length > LONGEST_SCAN:
-        raise _needs_control_flow(eqn, "lax.scan", f"only scans of up to {LONGEST_SCAN} steps are written out, this has {length}")
-    n, m = scan_layout(params)
-    consts, carry, xs = operands[:n], list(operands[n : n + m]), operands[n + m :]
-    inner, inner_consts = opened(jaxpr)
-    step, captured = program_of(inner, inner_consts, [aval_from_jax(v.aval) for v in inner.invars], "scan")
-    rows: list = []
-    for i in reversed(range(length)) if reverse else range(length):
-        row = [squeeze(slice_in_dim(x, i, i + 1), (0,)) for x in xs]
-        outs = eval_jaxpr(step, [*captured, *consts, *carry, *row])
-        carry = outs[:m]
-        rows.append(outs[m:])
-    columns = zip(*(rows[::-1] if reverse else rows), strict=True)
-    stacked = [concatenate([expand_dims(y, (0,)) for y in column], 0) for column in columns]
-    empty = [] if rows else [_zeros(v) for v in eqn.outvars[m:]]
-    return [*carry, *stacked, *empty]
-
-
-def _zeros(var):
-    aval = aval_from_jax(var.aval)
-    return broadcast_in_dim(aval.dtype.type(0), aval.shape)
-
-
-@rule("while")
-def _while(eqn, *operands, **params):
-    raise _needs_control_flow(eqn, "lax.while_loop", "the number of its steps is known only at run time")
-
-
-def _needs_control_flow(eqn, what: str, reason: str) -> UntranslatedPrimitiveError:
-    return UntranslatedPrimitiveError(
-        f"from_jax: the JAX function at {where(eqn)} needs {what}, which comes with control flow: {reason}"
-    )

@@ -3,7 +3,8 @@
     translate : (eqn, operands) -> results
 
 `TABLE[name]` is a function `(eqn, *operands, **params)`; parameters that are None, and those that say nothing of the values
-(`IGNORED`), are left out. Programs within equations are in `programs`, which adds its rows to the table.
+(`IGNORED`), are left out. Programs within equations are in `programs` and `control_flow`, linear algebra in `matrices`, which
+add their rows to the table.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from funcml.primitives.gather_scatter import (
     scatter_sub,
 )
 from funcml.primitives.indexing import dynamic_slice, dynamic_update_slice
-from funcml.primitives.random_bits import random_unwrap, random_wrap, threefry2x32
+from funcml.primitives.random_bits import random_unwrap, random_wrap, rng_bit_generator, threefry2x32
 from funcml.primitives.reductions import (
     argmax,
     argmin,
@@ -58,6 +59,7 @@ from funcml.primitives.rows import is_constant
 from funcml.primitives.shaping import concatenate, iota, pad, rev, slice_, slice_in_dim, split
 from funcml.primitives.sorting import sort, top_k
 from funcml.random.bits import random_bits
+from funcml.random.gammas import gamma_of, loggamma_of
 from funcml.random.keys import fold_in, key, subkeys
 from funcml.vectorise import vmap
 
@@ -429,6 +431,26 @@ def _random_bits(eqn, keys, *, bit_width, shape):
 @rule("random_clone")
 def _random_clone(eqn, keys):
     return keys
+
+
+_GENERATORS = ("default", "three_fry", "philox")
+
+
+@rule("rng_bit_generator")
+def _rng_bit_generator(eqn, state, *, shape, dtype, algorithm):
+    return rng_bit_generator(state, shape, dtype_from_jax(dtype), _GENERATORS[int(algorithm)])
+
+
+@rule("random_gamma")
+def _random_gamma(eqn, keys, a, *, log_space):
+    """One sample for each element of `a`; the axes of the keys are the first of it."""
+    sample = loggamma_of if log_space else gamma_of
+    shape, batch = aval_of(a).shape, aval_of(keys).shape
+    if not batch:
+        return sample(keys, _as_value(a))
+    count = math.prod(batch)
+    rows = reshape(a, (count, *shape[len(batch) :]))
+    return reshape(vmap(sample)(reshape(keys, (count,)), rows), shape)
 
 
 @rule("threefry2x32")

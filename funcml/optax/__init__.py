@@ -14,8 +14,7 @@ What is built with the plain package optax is made to work by `funcml.interop.fr
 `optax.apply_updates` gives arrays of JAX, and only outside a trace: use that of this module.
 
 Callables that optax calls on arrays (schedules, masks, `obj_fn`) are run by JAX: they are written with Python's operators or
-jax.numpy. `lax.cond` in optax becomes a selection between its branches. Loops whose length is not known before they run, as
-those of the line searches, raise `UntranslatedPrimitiveError`.
+jax.numpy. Branches and loops in optax are branches and loops of funcml.
 """
 
 from __future__ import annotations

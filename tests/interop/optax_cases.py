@@ -4,7 +4,7 @@
     SCHEDULES                   : name -> (namespace -> schedule)
     FUNCTIONS                   : name -> (namespace, arrays -> result)
     UNUSUAL                     : name -> transformation, parameters, gradients of another kind
-    WAITING, WAITING_FUNCTIONS  : what raises an error that says what it waits for
+    SEARCHES, LOOPING_FUNCTIONS : what searches along a line, factorises a matrix or loops until something holds
     ELSEWHERE                   : names that a test of their own covers
 
 Together they are all that optax makes public: a test compares.
@@ -214,17 +214,13 @@ def _examples(gradients):
     return {k: _examples(v) if isinstance(v, dict) else np.stack([v, -2 * v, v * v]) for k, v in gradients.items()}
 
 
-#: what needs loops whose length is known only at run time, or linear algebra
-WAITING = {
-    "lbfgs": (lambda o: o.lbfgs(LR), "needs lax.while_loop, which comes with control flow"),
-    "scale_by_backtracking_linesearch": (
-        lambda o: o.scale_by_backtracking_linesearch(5), "needs lax.while_loop, which comes with control flow"
-    ),
-    "scale_by_zoom_linesearch": (
-        lambda o: o.scale_by_zoom_linesearch(5), "needs lax.while_loop, which comes with control flow"
-    ),
-    "contrib.galore": (lambda o: o.contrib.galore(LR, 2), "the JAX primitive `svd`"),
-    "contrib.scale_by_galore": (lambda o: o.contrib.scale_by_galore(2), "the JAX primitive `svd`"),
+#: what loops until something holds, or factorises a matrix
+SEARCHES = {
+    "lbfgs": lambda o: o.lbfgs(LR),
+    "scale_by_backtracking_linesearch": lambda o: o.scale_by_backtracking_linesearch(5),
+    "scale_by_zoom_linesearch": lambda o: o.scale_by_zoom_linesearch(5),
+    "contrib.galore": lambda o: o.contrib.galore(LR, 2),
+    "contrib.scale_by_galore": lambda o: o.contrib.scale_by_galore(2),
 }
 
 # ---- schedules -------------------------------------------------------------------------------------------------------
@@ -401,7 +397,7 @@ ALIASES = {
     for name, row in TREES.items()
 }
 
-WAITING_FUNCTIONS = {
+LOOPING_FUNCTIONS = {
     "assignment.base_hungarian_algorithm": lambda o, a: o.assignment.base_hungarian_algorithm(a["spd"]),
     "assignment.hungarian_algorithm": lambda o, a: o.assignment.hungarian_algorithm(a["spd"]),
     "matrix_inverse_pth_root": lambda o, a: o.matrix_inverse_pth_root(a["spd"], 2),

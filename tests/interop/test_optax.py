@@ -17,7 +17,7 @@ import pytest
 import funcml as fm
 import funcml.optax as fo
 from funcml import random
-from funcml.interop import UntranslatedPrimitiveError, from_jax
+from funcml.interop import from_jax
 from tests.interop import optax_cases as cases
 
 pytestmark = [
@@ -112,22 +112,31 @@ def test_transformation_of_unusual_trees(name):
     agree(run(fo, lambda f: f), run(optax, jax.jit), what=name)
 
 
-@pytest.mark.parametrize("name", sorted(cases.WAITING))
-def test_what_waits_says_what_for(name):
-    make, words = cases.WAITING[name]
-    tx = make(fo)
-    state = tx.init(cases.PARAMS)
-    extra = {"value": np.float32(1), "grad": cases.PARAMS, "value_fn": cases.squares} if "galore" not in name else {}
-    with pytest.raises(UntranslatedPrimitiveError) as caught:
-        tx.update(cases.PARAMS, state, cases.PARAMS, **extra)
-    assert words in str(caught.value)
-    assert "optax" in str(caught.value) or "svd" in words
+@pytest.mark.parametrize("name", sorted(cases.SEARCHES))
+def test_what_loops_until_something_holds(name):
+    make, gradients = cases.SEARCHES[name], cases.gradients(cases.PARAMS, 2)
+
+    def run(o, given):
+        tx, params, seen = make(o), given(cases.PARAMS), []
+        state = tx.init(params)
+        for g in map(given, gradients):
+            value = cases.squares(params)
+            extra = {} if "galore" in name else {"value": value, "grad": g, "value_fn": cases.squares}
+            updates, state = tx.update(g, state, params, **extra)
+            params = o.apply_updates(params, updates)
+            seen.append(updates)
+        return seen
+
+    for x, y in zip(fm.tree.leaves(run(fo, on_device)), fm.tree.leaves(run(optax, jax.device_put)), strict=True):
+        np.testing.assert_allclose(x, y, 1e-4, 1e-5)
 
 
-@pytest.mark.parametrize("name", sorted(cases.WAITING_FUNCTIONS))
-def test_what_function_waits(name):
-    with pytest.raises(UntranslatedPrimitiveError, match="needs lax.while_loop, which comes with control flow"):
-        cases.WAITING_FUNCTIONS[name](fo, on_device(cases.ARRAYS))
+@pytest.mark.parametrize("name", sorted(cases.LOOPING_FUNCTIONS))
+def test_function_that_loops(name):
+    row = cases.LOOPING_FUNCTIONS[name]
+    want = jax.jit(lambda a: row(optax, a))(cases.ARRAYS)
+    for x, y in zip(fm.tree.leaves(row(fo, on_device(cases.ARRAYS))), fm.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(np.float64(x), np.float64(y), 1e-4, 1e-5)
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
@@ -417,8 +426,8 @@ def public_names(module, prefix=""):
 def test_every_public_name_is_there_and_accounted_for():
     names = set(public_names(optax))
     assert set(dir(fo)) >= {n for n in names if "." not in n}
-    covered = set(TRANSFORMATIONS) | set(cases.UNUSUAL) | set(cases.WAITING) | set(cases.SCHEDULES) | set(ALL_FUNCTIONS)
-    covered |= set(cases.WAITING_FUNCTIONS) | {f"losses.{n}" for n in cases.LOSSES} | cases.ELSEWHERE
+    covered = set(TRANSFORMATIONS) | set(cases.UNUSUAL) | set(cases.SEARCHES) | set(cases.SCHEDULES) | set(ALL_FUNCTIONS)
+    covered |= set(cases.LOOPING_FUNCTIONS) | {f"losses.{n}" for n in cases.LOSSES} | cases.ELSEWHERE
     known = {id(resolve(optax, n)) for n in covered if "." not in n or n.split(".")[0] != "MultiSteps"}
     missing = [
         n for n in sorted(names) if n not in covered and id(resolve(optax, n)) not in known and not is_inert(resolve(optax, n))
