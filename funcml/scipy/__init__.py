@@ -1,5 +1,5 @@
 """Functions with the names and the meaning of SciPy's."""
 
-from funcml.scipy import cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, spatial, special
+from funcml.scipy import cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, special
 
-__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "spatial", "special"]
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special"]

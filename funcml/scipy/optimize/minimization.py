@@ -156,12 +156,11 @@ class _History(NamedTuple):
 
 # The same, algorithm 7.5; for complex variables: L. Sorber, M. Van Barel, L. De Lathauwer, 2012.
 def _lbfgs(
-    fun, x0, maxiter: float | None = None, norm=np.inf, maxcor: int = 10, ftol: float = 2.220446049250313e-09,
-    gtol: float = 1e-5, maxfun: float | None = None, maxgrad: float | None = None, maxls: int = 20,
+    fun, x0, maxiter: int | None = None, norm=np.inf, maxcor: int = 10, ftol: float = 2.220446049250313e-09,
+    gtol: float = 1e-5, maxfun: int | None = None, maxgrad: int | None = None, maxls: int = 20,
 ) -> OptimizeResults:
     if maxiter is None and maxfun is None and maxgrad is None:
         maxiter = 200 * x0.size
-    limits = [np.inf if limit is None else limit for limit in (maxiter, maxfun, maxgrad)]
     of = value_and_grad(fun)
     dtype = dtypes.real_dtype(x0.dtype)
 
@@ -173,8 +172,8 @@ def _lbfgs(
         s, y = ew.convert(found.a_k, x0.dtype) * direction, found.g_k - p.g
         converged = norm_of(found.g_k, norm) < gtol
         status = where(p.f - found.f_k < ftol, 4, 0)
-        for code, counted, limit in ((3, p.evaluations, limits[2]), (2, p.evaluations, limits[1]), (1, p.k, limits[0])):
-            status = where(counted >= limit, code, status)
+        for code, counted, limit in ((3, p.evaluations, maxgrad), (2, p.evaluations, maxfun), (1, p.k, maxiter)):
+            status = status if limit is None else where(counted >= limit, code, status)
         status = where(converged, 0, where(found.failed, 5, status)).astype("int32")
         new = _Progress(converged, status > 0, p.k + 1, p.evaluations + found.nfev, p.x + s, found.f_k, found.g_k, status)
         return new, _remembered(history, s, y)
