@@ -3,11 +3,28 @@
 A function is recorded once as a small typed program, which `grad`, `vmap` and their like rewrite and which XLA runs.
 """
 
-from funcml import debug, dtypes, errors, image, lax, nn, numpy, ops, optax, random, scipy, tree, tree_util
+from funcml import (
+    custom_batching,
+    custom_derivatives,
+    debug,
+    dtypes,
+    errors,
+    image,
+    lax,
+    nn,
+    numpy,
+    ops,
+    optax,
+    random,
+    scipy,
+    tree,
+    tree_util,
+)
 from funcml.callbacks import effects_barrier, io_callback, pure_callback
 from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
 from funcml.core.config import config, default_prng_impl, enable_x64
 from funcml.core.values import Array
+from funcml.custom_derivatives import closure_convert, custom_gradient, fwd_and_bwd
 from funcml.derivatives import (
     grad,
     jvp,
@@ -47,7 +64,11 @@ __all__ = [
     "checkpoint_name",
     "checkpoint_policies",
     "clear_caches",
+    "closure_convert",
     "config",
+    "custom_batching",
+    "custom_derivatives",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "debug",
@@ -64,6 +85,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "image",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from funcml.lowering.emit import lowers, tensor_type
-from funcml.transforms import call, composite, custom_jvp, custom_vjp, remat
+from funcml.transforms import call, composite, custom_jvp, custom_vjp, custom_vmap, remat
 
 
-@lowers(call.call_p)
+@lowers(call.call_p, custom_vmap.custom_vmap_call_p)
 def _call(emit, eqn, operands):
     return emit.call(eqn.params["jaxpr"], operands, eqn.params["name"])
 

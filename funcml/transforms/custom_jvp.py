@@ -107,7 +107,7 @@ class UserJvp(NamedTuple):
         given = tangents if self.owner.symbolic_zeros else [rule_argument(t) for t in tangents]
         result = self.jvp(
             *[c.value for c in self.nondiff],
-            tree.unflatten(self.in_treedef, primals),
+            tree.unflatten(self.in_treedef, [rule_argument(x) for x in primals]),
             tree.unflatten(self.in_treedef, given),
         )
         name = f"custom_jvp rule of {self.owner.name}"

@@ -16,8 +16,10 @@ import numpy as np
 
 from funcml import dtypes, tree
 from funcml.core.avals import ShapedArray
+from funcml.core.ir import Literal
 from funcml.core.linear import Zero
-from funcml.core.tracing import Tracer, aval_of
+from funcml.core.tracing import Tracer, aval_of, bind
+from funcml.primitives.axes import broadcast_in_dim_p
 from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import instantiate
 
@@ -134,9 +136,14 @@ class recording:
         self._active.functions.pop()
 
 
-def rule_argument(tangent):
-    """A tangent or cotangent as a user's rule receives it: zeros are arrays of zeros (float0 ones, NumPy arrays)."""
-    return instantiate(tangent)
+def rule_argument(x):
+    """An operand, tangent or cotangent as a user's rule receives it: an array also where it is a literal or a symbolic zero.
+
+    A zero of float0 is a NumPy array.
+    """
+    if type(x) is Literal:
+        return bind(broadcast_in_dim_p, (x,), {"shape": (), "broadcast_dimensions": ()})
+    return instantiate(x)
 
 
 def check_leaves(found: Any, expected: Sequence[ShapedArray], treedef, what: str, like: str) -> list:

@@ -100,7 +100,7 @@ class UserVjp(NamedTuple):
 
     def forward(self, consts, primals):
         """Runs `fwd`; the context is the tree of the residuals."""
-        args = list(tree.unflatten(self.in_treedef, primals))
+        args = list(tree.unflatten(self.in_treedef, [rule_argument(x) for x in primals]))
         for i, c in zip(self.nondiff_at, self.nondiff, strict=True):
             args.insert(i, c.value)
         result = self.fwd(*args)

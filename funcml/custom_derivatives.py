@@ -1,0 +1,139 @@
+"""Rules of one's own for derivatives: `custom_jvp`, `custom_vjp`, `custom_gradient`, `closure_convert`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcml import dtypes, tree, tree_util
+from funcml.arguments import flatten_call, function_name, trace_call
+from funcml.compilation import jit
+from funcml.core.errors import user_facing
+from funcml.core.linear import Zero as SymbolicZero
+from funcml.core.tracing import aval_of, eval_jaxpr
+from funcml.derivatives import vjp
+from funcml.transforms.custom_jvp import custom_jvp
+from funcml.transforms.custom_vjp import custom_vjp
+
+__all__ = ["SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd"]
+
+
+@user_facing
+def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
+    """`fun` with the arrays that it closes over as arguments: `(converted, consts)` with `converted(*args, *consts)`.
+
+    Only inexact arrays become arguments: those with respect to which one can differentiate. What `fun` does is recorded at
+    the types of `example_args`.
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> def f(a, x):
+    ...     converted, consts = closure_convert(lambda x: a * x, x)
+    ...     return converted(x, *consts)
+    >>> float(funcml.grad(f)(2.0, 3.0))
+    3.0
+    """
+    call = flatten_call(fun, example_args, {}, "closure_convert")
+    traced = trace_call(call, [aval_of(x) for x in call.inputs()])
+    hoisted = [dtypes.is_inexact(aval_of(x).dtype) for x in traced.captured]
+    consts = [x for x, h in zip(traced.captured, hoisted, strict=True) if h]
+    n_args = len(example_args)
+
+    def converted(*args_and_consts: Any):
+        if len(args_and_consts) != n_args + len(consts):
+            raise TypeError(
+                f"the converted {function_name(fun)} takes {n_args} arguments and {len(consts)} consts, got "
+                f"{len(args_and_consts)} in all"
+            )
+        leaves, treedef = tree.flatten((args_and_consts[:n_args], {}))
+        if treedef != call.treedef:
+            raise TypeError(tree.explain_difference(treedef, call.treedef, "the structure of the arguments"))
+        given = iter(args_and_consts[n_args:])
+        captured = [next(given) if h else x for x, h in zip(traced.captured, hoisted, strict=True)]
+        inputs = [x for x, is_traced in zip(leaves, call.traced, strict=True) if is_traced]
+        return traced.rebuild(eval_jaxpr(traced.jaxpr, [*captured, *inputs]))
+
+    return converted, consts
+
+
+@tree_util.register_pytree_node_class
+class _RecordedVjp:
+    """The function that gives the cotangents of `count` arguments, as a tree of what it closes over."""
+
+    def __init__(self, converted: Callable, consts: Sequence, count: int):
+        self.converted, self.consts, self.count = converted, consts, count
+
+    def tree_flatten(self):
+        """The closed-over arrays; the function and the count."""
+        return tuple(self.consts), (self.converted, self.count)
+
+    @classmethod
+    def tree_unflatten(cls, static, consts):
+        """The function with other arrays."""
+        converted, count = static
+        return cls(converted, consts, count)
+
+    def __call__(self, ct) -> tuple:
+        found = self.converted(ct, *self.consts)
+        return tuple(found) if isinstance(found, tuple | list) and len(found) == self.count else (found,)
+
+
+@user_facing
+def custom_gradient(fun: Callable) -> Callable:
+    """A function with a gradient of its own: `fun(*args)` returns `(output, vjp)`, `vjp(ct)` the cotangents of the arguments.
+
+    For one argument `vjp` may return its cotangent alone. For rules that need more, see `custom_vjp`.
+
+    >>> import funcml
+    >>> @custom_gradient
+    ... def f(x):
+    ...     return x**2, lambda ct: ct * 10.0
+    >>> float(f(3.0)), float(funcml.grad(f)(3.0))
+    (9.0, 10.0)
+    """
+
+    @custom_vjp
+    def wrapped(*args):
+        return fun(*args)[0]
+
+    def fwd(*args):
+        out, rule = fun(*args)
+        return out, _RecordedVjp(*closure_convert(rule, out), len(args))
+
+    wrapped.defvjp(fwd, lambda recorded, ct: recorded(ct))
+    return functools.wraps(fun)(lambda *args: wrapped(*args))
+
+
+@user_facing
+def fwd_and_bwd(
+    fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable, Callable]:
+    """The forward and the backward pass of `fun` as two functions: `fwd(*args) -> (output, residuals)`, `bwd(residuals, ct)`.
+
+    Both are compiled once and serve any number of steps. With `has_aux`, `fwd` gives `(output, residuals, aux)`. `bwd` gives a
+    cotangent for each of `argnums`, alone if that is an int.
+
+    >>> import funcml.numpy as jnp
+    >>> fwd, bwd = fwd_and_bwd(lambda x, w: x * w, argnums=1)
+    >>> y, residuals = fwd(2.0, 3.0)
+    >>> float(y), float(bwd(residuals, 1.0))
+    (6.0, 2.0)
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def fwd(*args):
+        moving = [args[i] for i in numbers]
+
+        def part(*xs):
+            full = list(args)
+            for i, x in zip(numbers, xs, strict=True):
+                full[i] = x
+            return fun(*full)
+
+        return vjp(part, *moving, has_aux=has_aux)
+
+    def bwd(residuals, ct):
+        cts = residuals(ct)
+        return cts[0] if isinstance(argnums, int) else cts
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
