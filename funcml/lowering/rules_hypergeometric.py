@@ -9,7 +9,7 @@ import math
 from funcml.lowering.emit import lowers
 from funcml.lowering.loops import repeat
 from funcml.lowering.rules_elementwise import full
-from funcml.lowering.rules_incomplete import cases, smooth
+from funcml.lowering.smooth import cases, smooth
 from funcml.primitives import elementwise as ew
 from funcml.primitives import hypergeometric, special
 from funcml.primitives import transcendental as tr

@@ -12,6 +12,7 @@ from funcml.core.tracing import aval_of
 from funcml.lowering import series
 from funcml.lowering.emit import lowers
 from funcml.lowering.rules_elementwise import chlo, corrected, full, written
+from funcml.lowering.smooth import smooth
 from funcml.primitives import elementwise as ew
 from funcml.primitives import special
 from funcml.primitives.powers import rsqrt, square
@@ -77,6 +78,31 @@ def _zeta(x, q, elsewhere):
     return ew.select(ew.and_(ew.eq(q, math.inf), ew.gt(x, 1.0)), full(0, x), elsewhere)
 
 
+# Euler and Maclaurin: sum over k < N of (q + k)^-x, then with p = q + N
+# p^(1 - x) / (x - 1) + p^-x / 2 + sum over j of B_2j / (2j)! x (x + 1) ... (x + 2j - 2) p^(1 - x - 2j)     DLMF 25.11.28
+_EULER_MACLAURIN = (
+    0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
+    -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13,
+)
+
+
+def _zeta_series(x, q):
+    total = None
+    for k in range(12):
+        term = exp(ew.neg(ew.mul(x, log(ew.add(q, float(k))))))
+        total = term if total is None else ew.add(total, term)
+    p = ew.add(q, 12.0)
+    power = exp(ew.neg(ew.mul(x, log(p))))
+    total = ew.add(total, ew.mul(power, ew.add(ew.div(p, ew.sub(x, 1.0)), 0.5)))
+    factor = ew.mul(power, ew.div(x, p))
+    for j, b in enumerate(_EULER_MACLAURIN, 1):
+        total = ew.add(total, ew.mul(b, factor))
+        factor = ew.mul(factor, ew.div(ew.mul(ew.add(x, 2.0 * j - 1), ew.add(x, 2.0 * j)), square(p)))
+    usual = ew.and_(ew.gt(x, 1.0), ew.gt(q, 0.0))
+    return ew.select(usual, total, full(math.nan, x))
+
+
+lowers(special.zeta_by_x_p)(smooth(_zeta_series))
 lowers(special.erf_inv_fast)(chlo("chlo.erf_inv"))
 lowers(special.erf_inv)(corrected(chlo("chlo.erf_inv"), _erf_inv))
 lowers(special.polygamma)(corrected(chlo("chlo.polygamma"), _polygamma))

@@ -1,4 +1,4 @@
-"""Hypergeometric functions, differentiable in every operand; see `primitives.incomplete` for what `Smooth` is.
+"""Hypergeometric functions, differentiable in every operand; see `primitives.smooth`.
 
     hyp1f1(a, b, x) = sum over n of (a)_n / (b)_n x^n / n!                                      DLMF 13.2.2
     hyp2f1(a, b, c, x) = sum over n of (a)_n (b)_n / (c)_n x^n / n!                             DLMF 15.2.1
@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from funcml.primitives.incomplete import Smooth
+from funcml.primitives.smooth import Smooth
 
 __all__ = ["hyp1f1", "hyp1f1_p", "hyp2f1", "hyp2f1_p"]
 

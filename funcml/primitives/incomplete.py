@@ -4,8 +4,7 @@
     igamma   = P(a, x),   igammac = 1 - P(a, x)                                         DLMF 8.2.4
     betainc  = I_x(a, b)                                                                DLMF 8.17.2
 
-Each is a `Smooth` primitive: `orders` says which derivative it is. By x it has a closed form; by a and b the lowering
-differentiates its own series, so that there is a derivative of every order.
+Each is a `Smooth` primitive, with derivatives of every order: by x they have closed forms, by a and b the lowering makes them.
 """
 
 from __future__ import annotations
@@ -13,44 +12,18 @@ from __future__ import annotations
 import itertools
 import math
 
-from funcml.core.tracing import aval_of, bind
+from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.elementwise import add, div, eq, le, lt, max, mul, neg, or_, select, sub
-from funcml.primitives.rows import FLOAT, Elementwise
+from funcml.primitives.smooth import Smooth
 from funcml.primitives.special import digamma, lgamma, polygamma
 from funcml.primitives.tangents import scalar_of
 from funcml.primitives.transcendental import exp, log, log1p
 
 __all__ = [
-    "Smooth", "betainc", "betainc_p", "igamma", "igamma_grad_a", "igamma_p", "igammac", "log_betainc", "log_igamma",
-    "log_poisson", "log_poisson_p", "random_gamma_grad",
+    "betainc", "betainc_p", "igamma", "igamma_grad_a", "igamma_p", "igammac", "log_betainc", "log_beta_density",
+    "log_binomial_term", "log_gamma_density", "log_igamma", "log_poisson", "log_poisson_p", "random_gamma_grad",
 ]
-
-
-class Smooth(Elementwise):
-    """An elementwise function and all its derivatives: `orders[i]` times by operand i.
-
-    `closed[i](t, ans, *operands, orders, **params)` is the tangent by operand i where a formula is better than the next order.
-    """
-
-    def __init__(self, name: str, arity: int, closed=None):
-        closed = closed or {}
-        super().__init__(name, arity, FLOAT, tangents=[closed.get(i) or self._next(i) for i in range(arity)])
-
-    def type_rule(self, *avals, orders, **params):
-        return super().type_rule(*avals)
-
-    # D^n f' = sum over i of (D^(n + e_i) f) x_i'
-    def _next(self, i: int):
-        def tangent(t, ans, *operands, orders, **params):
-            return mul(t, self.derivative(operands, orders, i, **params))
-
-        return tangent
-
-    def derivative(self, operands, orders, i: int, **params):
-        """The function differentiated once more by operand i."""
-        raised = (*orders[:i], orders[i] + 1, *orders[i + 1 :])
-        return bind(self, operands, {"orders": raised, **params})
 
 
 def _like(x, value):
@@ -90,11 +63,12 @@ def _minus_log(slope, log_value, orders, log):
 # ---- the Poisson probability -------------------------------------------------------------------------------
 
 
-#: by x: (a - x) / x                                                   by a: log x - digamma(a + 1)
+#: by x: (a - x) / x, which is -1 for a = 0, at x = 0 too                by a: log x - digamma(a + 1)
 def _log_poisson_by_x(t, ans, a, x, *, orders):
     if orders != (0, 0):
         raise NotImplementedError("log_poisson is differentiated by its formulas only")
-    return mul(t, div(sub(a, x), x))
+    none = eq(a, 0.0)
+    return mul(t, select(none, _like(x, -1), div(sub(a, x), select(none, _like(x, 1), x))))
 
 
 def _log_poisson_by_a(t, ans, a, x, *, orders):
@@ -112,7 +86,7 @@ def log_poisson(a, x):
 # ---- the incomplete gamma function -------------------------------------------------------------------------
 
 
-def _log_gamma_density(a, x):
+def log_gamma_density(a, x):
     """(a - 1) log x - x - lgamma(a), with its limits at x = 0."""
     at_0 = select(eq(a, 1.0), _like(a, 0), select(lt(a, 1.0), _like(a, math.inf), _like(a, -math.inf)))
     inside = sub(add(log_poisson(a, x), log(a)), log(x))
@@ -129,7 +103,7 @@ def _igamma_by_x(t, ans, a, x, *, orders, upper, log):
         g = sub(_log(x), digamma(a)) if k == 1 else neg(polygamma(_like(a, k - 1), a))
         return _minus_log(g, log_value, orders, log)
 
-    density = _log_gamma_density(a, x)
+    density = log_gamma_density(a, x)
     density = exp(sub(density, log_value((0,))) if log else density)
     return _times(neg(t) if upper else t, density, _factor((orders[0],), slope))
 
@@ -167,7 +141,7 @@ def random_gamma_grad(a, x):
     low = le(x, a)
     lower, upper = (igamma_p(a, x, orders=(1, 0), upper=u, log=True) for u in (False, True))
     log_f = select(low, log_igamma(a, x, False), log_igamma(a, x, True))
-    moved = mul(select(low, neg(lower), upper), exp(sub(log_f, _log_gamma_density(a, x))))
+    moved = mul(select(low, neg(lower), upper), exp(sub(log_f, log_gamma_density(a, x))))
     return select(or_(eq(x, 0.0), eq(a, 0.0)), _like(a, 0), moved)
 
 

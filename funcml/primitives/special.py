@@ -13,12 +13,13 @@ from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.elementwise import abs, add, div, lt, mul, neg, select, sign, sub
 from funcml.primitives.powers import square
 from funcml.primitives.rows import FLOAT, binary, unary
+from funcml.primitives.smooth import Smooth
 from funcml.primitives.tangents import scalar_of
 from funcml.primitives.transcendental import exp
 
 __all__ = [
     "bessel_i0e", "bessel_i1e", "bessel_i1e_over_x", "digamma", "erf", "erf_inv", "erf_inv_fast", "erfc", "lgamma", "polygamma",
-    "zeta",
+    "zeta", "zeta_by_x_p",
 ]
 
 
@@ -59,11 +60,16 @@ digamma = unary("digamma", FLOAT, lambda t, ans, x: mul(t, polygamma(_like(x, 1)
 polygamma = binary(
     "polygamma", FLOAT, (_none_by("polygamma", "m"), lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x)))
 )
+#: the derivatives of zeta by x, where x > 1 and q > 0
+zeta_by_x_p = Smooth("zeta_by_x", 2)
 #: zeta(x, q) = sum over k >= 0 of (k + q)^-x;  d/dq = -x zeta(x + 1, q)                   DLMF 25.11.17
 zeta = binary(
     "zeta",
     FLOAT,
-    (_none_by("zeta", "x"), lambda t, ans, x, q: neg(mul(t, mul(x, zeta(add(x, 1.0), q))))),
+    (
+        lambda t, ans, x, q: mul(t, zeta_by_x_p(x, q, orders=(1, 0))),
+        lambda t, ans, x, q: neg(mul(t, mul(x, zeta(add(x, 1.0), q)))),
+    ),
 )
 
 

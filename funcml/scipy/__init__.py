@@ -15,3 +15,7 @@ __all__ = [
     "spatial",
     "special",
 ]
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special"]
+from funcml.scipy import fft, linalg, signal, special, stats
+
+__all__ = ["fft", "linalg", "signal", "special", "stats"]

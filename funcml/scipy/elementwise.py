@@ -13,18 +13,21 @@ import functools
 import inspect
 
 from funcml import dtypes, tree
+from funcml.core import config
 from funcml.core.tracing import aval_of
 from funcml.lowering.execute import fused
 from funcml.numpy.promotion import as_array, promote, settle, spread
 from funcml.primitives import elementwise as ew
+from funcml.primitives.rows import list_of
 
 __all__ = ["elementwise"]
 
 
-def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = (), wide: bool = False):
+def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = (), wide: bool = False, takes_complex: bool = False):
     """Makes a kernel a function of anything that promotes; the parameters named in `static` are passed to it as they are.
 
-    `name` is what errors call it, if not its own name. A `wide` one computes in float64 what comes in float32.
+    `name` is what errors call it, if not its own name; complex operands are errors unless it `takes_complex`. A `wide` one
+    computes in float64 what comes in float32.
 
     >>> @elementwise
     ... def product(x, y=2):
@@ -34,7 +37,7 @@ def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = (), wi
     Array(3., dtype=float32, weak_type=True)
     """
     if kernel is None:
-        return functools.partial(elementwise, name=name, static=static, wide=wide)
+        return functools.partial(elementwise, name=name, static=static, wide=wide, takes_complex=takes_complex)
     name = name or kernel.__name__
     signature = inspect.signature(kernel)
     fixed = frozenset(static)
@@ -48,10 +51,13 @@ def elementwise(kernel=None, *, name: str = "", static: tuple[str, ...] = (), wi
         weak = all([aval_of(x).weak_type for x in operands])
         dtype = aval_of(operands[0]).dtype
         shape = next((s for s in (aval_of(x).shape for x in operands) if s), ())
+        if dtypes.is_complex(dtype) and not takes_complex:
+            raise TypeError(f"{name} expects real numbers, got {list_of(map(aval_of, operands))}; take the real part first")
         inner = _inner_dtype(dtype, wide)
         for n, x in zip(names, operands, strict=True):
             values[n] = ew.convert(as_array(spread(x, shape)), inner)
-        out = kernel(**values)
+        with config.numpy_dtype_promotion("standard"), config.numpy_rank_promotion("allow"):
+            out = kernel(**values)
         return tree.map(lambda y: _finished(y, inner, dtype, weak), out)
 
     whole.__name__ = kernel.__name__

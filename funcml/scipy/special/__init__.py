@@ -4,7 +4,7 @@ Integers become floats, operands broadcast, and every function has derivatives o
 number. Formulas: NIST Digital Library of Mathematical Functions (DLMF).
 """
 
-from funcml.nn.normalization import log_softmax, logsumexp, softmax
+from funcml.nn.normalization import logsumexp
 from funcml.scipy.special.bessel import bessel_jn, i0, i0e, i1, i1e
 from funcml.scipy.special.error_functions import (
     dawsn,
@@ -19,6 +19,7 @@ from funcml.scipy.special.error_functions import (
     owens_t,
     wofz,
 )
+from funcml.scipy.special.exponentials import log_softmax, softmax
 from funcml.scipy.special.gamma_functions import (
     bernoulli,
     beta,

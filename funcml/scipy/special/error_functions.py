@@ -11,7 +11,6 @@ from funcml import numpy as jnp
 from funcml.lowering import series
 from funcml.lowering.expansions import erfcx_positive
 from funcml.primitives import special
-from funcml.random.tails import mills
 from funcml.scipy.elementwise import elementwise
 from funcml.scipy.special import coefficients
 from funcml.transforms.custom_jvp import custom_jvp
@@ -58,7 +57,7 @@ def erfinv(y):
 # ---- scaled and complex -----------------------------------------------------------------------------------------
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def erfcx(x):
     """exp(x^2) erfc(x), of real or complex numbers, without overflow where erfc is small. DLMF 7.2.
 
@@ -75,7 +74,7 @@ def _erfcx(x):
     return jnp.where(negative, left, right)
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def wofz(z):
     """Faddeeva's function, exp(-z^2) erfc(-i z), of complex numbers. DLMF 7.2.3.
 
@@ -153,10 +152,11 @@ def ndtr(x):
     >>> ndtr(0.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return _ndtr(x)
+    return normal_cdf(x)
 
 
-def _ndtr(x):
+def normal_cdf(x):
+    """ndtr(x) of floats."""
     return 0.5 * special.erfc(-_ROOT_HALF * x)
 
 
@@ -166,34 +166,30 @@ def log_ndtr(x, series_order: int = 3):
     >>> log_ndtr(-30.0)
     Array(-454.32126, dtype=float32, weak_type=True)
     """
-    return _log_ndtr_of(x)
-
-
-# where log(ndtr(-x)) is better taken from Mills' ratio: log R(x) - x^2 / 2 - log(2 pi) / 2
-_TAIL = {dtypes.float32: 4.0, dtypes.float64: 6.0}
+    return _log_ndtr(x)
 
 
 def _log_density(x):
     return -0.5 * x * x - _LOG_ROOT_2_PI
 
 
-# (log P)' = p / P
+# On the left by erfcx, which does not underflow; on the right as log(1 - Q).  (log P)' = p / P
 @custom_jvp
-def _log_ndtr(x):
-    limit = _TAIL[x.dtype]
-    tail = x < -limit
-    far = _log_density(x) + jnp.log(mills(jnp.where(tail, -x, limit)))
-    below, above = (0.5 * special.erfc(x * (s * _ROOT_HALF)) for s in (-1, 1))
-    near = jnp.where(x < 0, jnp.log(jnp.where(tail, 1.0, below)), jnp.log1p(-above))
-    return jnp.where(x == -math.inf, x, jnp.where(tail, far, near))
+def log_normal_cdf(x):
+    """log(ndtr(x)) of floats."""
+    left = x < 0
+    z = _ROOT_HALF * jnp.abs(x)
+    low = jnp.log(0.5 * erfcx_positive(jnp.where(left, z, 0.0))) - z * z
+    high = jnp.log1p(-0.5 * special.erfc(jnp.where(left, 1.0, z)))
+    return jnp.where(x == -math.inf, x, jnp.where(left, low, high))
 
 
-_log_ndtr.defjvps(lambda t, ans, x: t * jnp.exp(_log_density(x) - ans))
+log_normal_cdf.defjvps(lambda t, ans, x: t * jnp.exp(_log_density(x) - ans))
 
 
 @elementwise(name="log_ndtr")
-def _log_ndtr_of(x):
-    return _log_ndtr(x)
+def _log_ndtr(x):
+    return log_normal_cdf(x)
 
 
 @elementwise
@@ -203,12 +199,13 @@ def ndtri(p):
     >>> ndtri(0.975)
     Array(1.9599644, dtype=float32, weak_type=True)
     """
-    return _ndtri(p)
+    return normal_quantile(p)
 
 
 # x' = p' / density(x)
 @custom_jvp
-def _ndtri(p):
+def normal_quantile(p):
+    """ndtri(p) of floats."""
     upper = p > 0.5
     tail = jnp.where(upper, 1 - p, p)
     central = jnp.abs(p - 0.5) < 0.4
@@ -219,7 +216,7 @@ def _ndtri(p):
     return jnp.where((p >= 0) & (p <= 1), x, math.nan)
 
 
-_ndtri.defjvps(lambda t, ans, p: t * jnp.exp(0.5 * ans * ans + _LOG_ROOT_2_PI))
+normal_quantile.defjvps(lambda t, ans, p: t * jnp.exp(0.5 * ans * ans + _LOG_ROOT_2_PI))
 
 
 def _quantile_near_median(excess):
@@ -252,7 +249,7 @@ def erfcinv(y):
 
 @custom_jvp
 def _erfcinv(y):
-    return -_ROOT_HALF * _ndtri(0.5 * y)
+    return -_ROOT_HALF * normal_quantile(0.5 * y)
 
 
 _erfcinv.defjvps(lambda t, ans, y: t * (-_ROOT_PI / 2 * jnp.exp(ans * ans)))
@@ -276,7 +273,7 @@ def _owens_t(h, a):
     steep = a > 1
     inner = _owens_integral(jnp.where(steep, jnp.where(h == 0, 0.0, a * h), h), jnp.where(steep, 1 / a, a))
     # for h, a >= 0:  T(h, a) = (Q(h) + Q(a h)) / 2 - Q(h) Q(a h) - T(a h, 1 / a), Q the upper tail
-    q, r = _ndtr(-h), _ndtr(-jnp.where((h == 0) | (a == 0), 0.0, a * h))
+    q, r = normal_cdf(-h), normal_cdf(-jnp.where((h == 0) | (a == 0), 0.0, a * h))
     value = jnp.where(steep, 0.5 * (q + r) - q * r - inner, inner)
     value = jnp.where(a == math.inf, 0.5 * q, value)
     return sign * jnp.where((h != h) | (a != a), math.nan, value)

@@ -63,7 +63,7 @@ def _sign_of_gamma(x):
     return jnp.where((x == -math.inf) | (x != x), math.nan, sign).astype(x.dtype)
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def gamma(x):
     """The gamma function of real or complex numbers; nan at its poles, but +-inf at +-0.
 
@@ -115,7 +115,7 @@ def _gamma_of_positive(z):
     return jnp.where(z != z, z, jnp.where(large, stirling, jnp.exp(special.lgamma(base)) * product))
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def loggamma(x):
     """The principal branch of log gamma: analytic but for a cut along x <= 0; for real numbers nan where x < 0.
 
@@ -203,12 +203,12 @@ def betaln(a, b):
     >>> betaln(2.0, 3.0)
     Array(-2.4849067, dtype=float32, weak_type=True)
     """
-    return _betaln(a, b)
+    return log_beta(a, b)
 
 
 # by a: digamma(a) - digamma(a + b)
 @custom_jvp
-def _betaln(a, b):
+def log_beta(a, b):
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     direct = special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)
     big = (large >= 10) & (small > 0) & (large < math.inf)
@@ -228,7 +228,7 @@ def _betaln(a, b):
     return jnp.where((a != a) | (b != b), math.nan, jnp.where(pole, math.inf, value))
 
 
-_betaln.defjvps(
+log_beta.defjvps(
     lambda t, ans, a, b: t * (special.digamma(a) - special.digamma(a + b)),
     lambda t, ans, a, b: t * (special.digamma(b) - special.digamma(a + b)),
 )
@@ -246,14 +246,14 @@ def beta(a, b):
 
 @custom_jvp
 def _beta(a, b):
-    usual = jnp.exp(_betaln(a, b)) * _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b)
+    usual = jnp.exp(log_beta(a, b)) * _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b)
     # for a = -m, whole, and whole b from 1 to m:  B = (-1)^b B(1 - a - b, b)
     for p, q in ((a, b), (b, a)):
         pole = (p <= 0) & (p == jnp.floor(p)) & (p > -math.inf)
         whole = (q > 0) & (q == jnp.floor(q)) & (1 - p - q > 0)
         safe_p, safe_q = jnp.where(pole & whole, p, -1.0), jnp.where(pole & whole, q, 1.0)
         even = safe_q == 2 * jnp.floor(safe_q / 2)
-        turned = jnp.exp(_betaln(1 - safe_p - safe_q, safe_q)) * jnp.where(even, 1.0, -1.0)
+        turned = jnp.exp(log_beta(1 - safe_p - safe_q, safe_q)) * jnp.where(even, 1.0, -1.0)
         usual = jnp.where(pole, jnp.where(whole, turned, math.inf), usual)
     infinite = (jnp.maximum(a, b) == math.inf) & (jnp.minimum(a, b) > 0)
     return jnp.where((a != a) | (b != b), math.nan, jnp.where(infinite, 0.0, usual))
@@ -309,7 +309,7 @@ def _choose(n, k):
     infinite = (n == math.inf) & possible
     usual = possible & ~infinite
     m, j = jnp.where(usual, n, 1.0), jnp.where(usual, k, 0.0)
-    ways = jnp.exp(-_betaln(m - j + 1, j + 1) - jnp.log1p(m))
+    ways = jnp.exp(-log_beta(m - j + 1, j + 1) - jnp.log1p(m))
     limit = jnp.where(k == 0, 1.0, jnp.where(k == math.inf, math.nan, math.inf))
     value = jnp.where(usual, ways, jnp.where(infinite, limit, 0.0))
     return jnp.where((n != n) | (k != k), math.nan, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from funcml import dtypes
 from funcml import numpy as jnp
 from funcml.core.linear import is_zero
 from funcml.lowering.expansions import deviance
@@ -14,7 +15,7 @@ from funcml.transforms.custom_jvp import custom_jvp
 __all__ = ["boxcox", "boxcox1p", "entr", "expit", "kl_div", "logit", "rel_entr", "xlog1py", "xlogy"]
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def expit(x):
     """1 / (1 + exp(-x)).
 
@@ -24,13 +25,20 @@ def expit(x):
     return tr.logistic(x)
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def logit(x):
     """log(x / (1 - x)), the inverse of expit.
 
     >>> logit(0.75)
     Array(1.0986123, dtype=float32, weak_type=True)
     """
+    return log_odds(x)
+
+
+def log_odds(x):
+    """log(x / (1 - x)), exact near 1 / 2."""
+    if dtypes.is_complex(x.dtype):
+        return jnp.log(x) - jnp.log1p(-x)
     near = jnp.abs(x - 0.5) < 0.25
     middle = 2 * jnp.arctanh(2 * (jnp.where(near, x, 0.5) - 0.5))
     return jnp.where(near, middle, jnp.log(x) - jnp.log1p(-x))
@@ -55,28 +63,28 @@ def _times_log(log, slope):
     return product
 
 
-_xlogy = _times_log(jnp.log, lambda y: 1 / y)
-_xlog1py = _times_log(jnp.log1p, lambda y: 1 / (1 + y))
+times_log = _times_log(jnp.log, lambda y: 1 / y)
+times_log1p = _times_log(jnp.log1p, lambda y: 1 / (1 + y))
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def xlogy(x, y):
     """x log(y); 0 where x = 0, unless y is nan.
 
     >>> xlogy(0.0, 0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return _xlogy(x, y)
+    return times_log(x, y)
 
 
-@elementwise
+@elementwise(takes_complex=True)
 def xlog1py(x, y):
     """x log(1 + y); 0 where x = 0, unless y is nan.
 
     >>> xlog1py(0.0, -1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return _xlog1py(x, y)
+    return times_log1p(x, y)
 
 
 @elementwise
@@ -86,7 +94,7 @@ def entr(x):
     >>> entr(1.0)
     Array(-0., dtype=float32, weak_type=True)
     """
-    return jnp.where(x < 0, -math.inf, -_xlogy(x, x))
+    return jnp.where(x < 0, -math.inf, -times_log(x, x))
 
 
 def _relative(p, q, where_positive, where_p_is_0):
