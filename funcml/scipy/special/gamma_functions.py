@@ -210,13 +210,14 @@ def betaln(a, b):
 @custom_jvp
 def log_beta(a, b):
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
-    direct = special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)
+    log_small = special.lgamma(small)
+    direct = log_small + special.lgamma(large) - special.lgamma(a + b)
     big = (large >= 10) & (small > 0) & (large < math.inf)
     p, q = jnp.where(big, small, 1.0), jnp.where(big, large, 10.0)
     n = p + q
     # gamma(z) = sqrt(2 pi) z^(z - 1/2) exp(stirling_error(z) - z) for q and n
     errors = stirling_error(q) - stirling_error(n)
-    one = special.lgamma(p) + errors - (q - 0.5) * jnp.log1p(p / q) - p * (jnp.log(n) - 1)
+    one = log_small + errors - (q - 0.5) * jnp.log1p(p / q) - p * (jnp.log(n) - 1)
     both = jnp.where(big & (small >= 10), small, 10.0)
     r = both / q
     two = 0.5 * (_LOG_2_PI - jnp.log(q)) + stirling_error(both) + errors

@@ -46,7 +46,7 @@ def _sph_harm_y(n, m, theta, phi, n_max):
 # P_m^m = -sqrt((2m + 1) / (2m)) sin P_(m-1)^(m-1),    P_n^m = a (cos P_(n-1)^m - b P_(n-2)^m),
 # a = sqrt((4n^2 - 1) / (n^2 - m^2)), b = sqrt(((n - 1)^2 - m^2) / (4 (n - 1)^2 - 1))                DLMF 14.10.3
 def _normalised_legendre(n, m, theta, n_max):
-    cos, sin = jnp.cos(theta), jnp.sin(theta)
+    cos, sin = jnp.cos(theta), jnp.abs(jnp.sin(theta))
     order = m.astype(theta.dtype)
     square = order * order
     start = diagonal = jnp.full_like(theta, math.sqrt(1 / (4 * math.pi)))

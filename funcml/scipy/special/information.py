@@ -44,8 +44,10 @@ def log_odds(x):
     return jnp.where(near, middle, jnp.log(x) - jnp.log1p(-x))
 
 
-def _times_log(log, slope):
-    """x log(y), and 0 where x is 0 and y no nan.  z' = log(y) x' + x slope(y) y', whose last term is 0 where x is 0."""
+def _times_log(log, argument):
+    """x log(y), and 0 where x is 0 and y no nan.  z' = log(y) x' + x / a(y) y', whose last term is 0 where x and a(y) are;
+    a(y) is what the logarithm is taken of.
+    """
 
     @custom_jvp
     def product(x, y):
@@ -56,15 +58,17 @@ def _times_log(log, slope):
         (x, y), (tx, ty) = primals, tangents
         parts = [] if is_zero(tx) else [tx * log(y)]
         if not is_zero(ty):
-            parts.append(ty * jnp.where(x == 0, 0.0, x * slope(y)))
+            a = argument(y)
+            empty = (x == 0) & (a == 0)
+            parts.append(ty * (x / jnp.where(empty, 1.0, a)))
         return product(x, y), parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     product.defjvp(rule, symbolic_zeros=True)
     return product
 
 
-times_log = _times_log(jnp.log, lambda y: 1 / y)
-times_log1p = _times_log(jnp.log1p, lambda y: 1 / (1 + y))
+times_log = _times_log(jnp.log, lambda y: y)
+times_log1p = _times_log(jnp.log1p, lambda y: 1 + y)
 
 
 @elementwise(takes_complex=True)

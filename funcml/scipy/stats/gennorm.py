@@ -22,6 +22,11 @@ def _cdf(x, beta):
     return jnp.where(x < 0, tail, 1 - tail)
 
 
+def _log_cdf(x, beta):
+    log_tail = incomplete.log_igamma(1 / beta, _power(x, beta), upper=True) - math.log(2)
+    return jnp.where(x < 0, log_tail, jnp.log1p(-jnp.exp(log_tail)))
+
+
 _functions = continuous(
     __name__,
     "generalised normal",
@@ -30,7 +35,9 @@ _functions = continuous(
     located=False,
     logpdf=lambda x, beta: -math.log(2) - special.lgamma(1 + 1 / beta) - _power(x, beta),
     cdf=_cdf,
+    logcdf=_log_cdf,
     sf=lambda x, beta: _cdf(-x, beta),
+    logsf=lambda x, beta: _log_cdf(-x, beta),
 )
 cdf = _functions["cdf"]
 logcdf = _functions["logcdf"]

@@ -23,8 +23,8 @@ def logpmf(x, n, p):
     >>> logpmf(np.float32([1, 1]), 2, np.float32([0.5, 0.5]))
     Array(-0.6931472, dtype=float32)
     """
-    x, n, p = promote_dtypes("multinomial.logpmf", x, n, p, inexact=True)
-    x, n, p = (jnp.asarray(v) for v in (x, n, p))
+    x, p = (jnp.asarray(v) for v in promote_dtypes("multinomial.logpmf", x, p, inexact=True))
+    n = jnp.asarray(n).astype(x.dtype)
     good = jnp.all((x >= 0) & (x == jnp.floor(x)), axis=-1) & (jnp.sum(x, axis=-1) == n)
     n = jnp.where(good, n, 0.0)
     counts = jnp.where(good[..., None], x, 0.0)

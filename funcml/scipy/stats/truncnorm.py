@@ -21,12 +21,12 @@ def _log_mass(a, b):
     a, b = jnp.where(right, -b, a), jnp.where(right, -a, b)
     middle, width = 0.5 * (a + b), b - a
     narrow = width * (1 + jnp.abs(middle)) < 2e-3
-    both = b <= 0
-    low, high = jnp.where(narrow, -2.0, a), jnp.where(narrow, -1.0, b)
-    tail = log_normal_cdf(jnp.where(both, high, -1.0))
-    one = tail + log1mexp(jnp.where(both, tail - log_normal_cdf(jnp.where(both, low, -2.0)), 1.0))
-    outside = jnp.exp(log_normal_cdf(jnp.where(both, -1.0, low))) + jnp.exp(log_normal_cdf(jnp.where(both, -1.0, -high)))
-    wide = jnp.where(both, one, jnp.log1p(-outside))
+    one_tail = b <= 0
+    below = log_normal_cdf(jnp.where(narrow, -2.0, a))
+    end = log_normal_cdf(jnp.where(narrow, -1.0, jnp.where(one_tail, b, -b)))
+    within = end + log1mexp(jnp.where(one_tail, end - below, 1.0))
+    across = jnp.log1p(-jnp.where(one_tail, 0.5, jnp.exp(below) + jnp.exp(end)))
+    wide = jnp.where(one_tail, within, across)
     m = jnp.where(narrow, middle, 0.0)
     thin = jnp.log(width) - 0.5 * m * m - 0.5 * math.log(2 * math.pi)
     thin = thin + jnp.log1p((m * m - 1) * jnp.where(narrow, width, 0.0) ** 2 / 24)
