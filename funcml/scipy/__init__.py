@@ -19,3 +19,6 @@ __all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "s
 from funcml.scipy import fft, linalg, signal, special, stats
 
 __all__ = ["fft", "linalg", "signal", "special", "stats"]
+from funcml.scipy import cluster, fft, integrate, interpolate, linalg, ndimage, signal, spatial, special, stats
+
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special", "stats"]
