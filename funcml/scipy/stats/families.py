@@ -189,7 +189,7 @@ def _function(whole, module, title, kind, parameters, first, wide=False):
     both = inspect.Parameter.POSITIONAL_OR_KEYWORD
     kernel.__signature__ = inspect.Signature([
         inspect.Parameter(p, both) if isinstance(p, str) else inspect.Parameter(p[0], both, default=p[1]) for p in parameters
-    ])  # type: ignore[attr-defined]
+    ])
     kernel.__name__ = kernel.__qualname__ = kind
     kernel.__module__ = module
     kernel.__doc__ = _SAYS[kind].format(title, first) + "; see the module for the formula."

@@ -23,7 +23,7 @@ class ModeResult(NamedTuple):
     """The most frequent elements, and how often they occur."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment]
 
 
 def _check_policy(name: str, nan_policy: str, known: tuple[str, ...]) -> None:
