@@ -225,3 +225,14 @@ def test_complex_numbers_have_no_bounds():
         jnp.clip(1j, 0.0, 1.0)
     with pytest.raises(ValueError, match="does not support complex"):
         jnp.hypot(1j, 1.0)
+
+
+@pytest.mark.parametrize("name", ["arccos", "arcsin", "arccosh", "arcsinh", "arctan", "arctanh"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_inverse_functions_of_complex_numbers_at_the_edges(name, dtype):
+    parts = np.array([0.0, -0.0, 2.0, -0.3, 1e-30, -1e30, np.inf, -np.inf, np.nan])
+    z = np.empty((9, 9), dtype)
+    z.real, z.imag = np.meshgrid(parts, parts)
+    got, want = np.asarray(getattr(jnp, name)(z)), getattr(np, name)(z)
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-5 if dtype == "complex64" else 1e-12)
