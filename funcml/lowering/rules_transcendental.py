@@ -33,37 +33,6 @@ for _primitive, _operation in SAME_TYPE.items():
     lowers(_primitive)(same_type(f"stablehlo.{_operation}"))
 
 
-# ---- inverse functions of complex numbers: what C99 says of nan, for which XLA gives numbers here and there
-
-
-def _inverse(name: str):
-    """nan + nan i where a part of z is nan, but for what the other part settles if it is 0; infinities are XLA's, mostly."""
-
-    def correct(z, r):
-        x, y = ew.real(z), ew.imag(z)
-        nan, zero, half_pi = full(math.nan, x), full(0, x), full(math.pi / 2, x)
-        without_x, without_y = ew.ne(x, x), ew.ne(y, y)
-        real, imag = nan, nan
-        if name in ("asin", "atanh", "acos"):
-            real = ew.select(ew.eq(x, 0.0), half_pi if name == "acos" else x, nan)
-        if name == "acosh":
-            imag = ew.select(ew.eq(x, 0.0), half_pi, nan)
-        if name in ("asinh", "atan"):
-            imag = ew.select(ew.eq(y, 0.0), y, nan)
-        infinite = ew.or_(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
-        unknown = ew.and_(ew.or_(without_x, without_y), ew.not_(infinite))
-        if name == "atan":
-            r = ew.select(without_x, ew.complex(nan, ew.mul(zero, ew.sign(y))), r)
-        if name == "atanh":
-            r = ew.select(without_y, ew.complex(ew.mul(zero, ew.sign(x)), nan), r)
-        return ew.select(unknown, ew.complex(real, imag), r)
-
-    return corrected(chlo(f"chlo.{name}"), correct)
-
-
-lowers(tr.atan)(by_kind(dtypes.is_complex, _inverse("atan"), chlo("chlo.atan")))
-
-
 @lowers(tr.sech2_p)
 @written
 def _sech2(x):
@@ -98,15 +67,44 @@ def _atanh(x):
     return ew.mul(ew.mul(0.5, ew.sign(x)), tr.log1p(ew.div(ew.mul(2.0, size), ew.sub(1.0, size))))
 
 
-lowers(tr.atanh)(by_kind(_is_f64, _atanh, by_kind(dtypes.is_complex, _inverse("atanh"), chlo("chlo.atanh"))))
+# ---- inverse functions of complex numbers: what C99 says of nan, for which XLA gives numbers here and there
+
+
+def _inverse(name: str):
+    """nan + nan i where a part of z is nan, but for what the other part settles if it is 0; infinities are XLA's, mostly."""
+
+    def correct(z, r):
+        x, y = ew.real(z), ew.imag(z)
+        nan, zero, half_pi = full(math.nan, x), full(0, x), full(math.pi / 2, x)
+        without_x, without_y = ew.ne(x, x), ew.ne(y, y)
+        real, imag = nan, nan
+        if name in ("asin", "atanh", "acos"):
+            real = ew.select(ew.eq(x, 0.0), half_pi if name == "acos" else x, nan)
+        if name == "acosh":
+            imag = ew.select(ew.eq(x, 0.0), half_pi, nan)
+        if name in ("asinh", "atan"):
+            imag = ew.select(ew.eq(y, 0.0), y, nan)
+        infinite = ew.or_(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
+        unknown = ew.and_(ew.or_(without_x, without_y), ew.not_(infinite))
+        if name == "atan":
+            r = ew.select(without_x, ew.complex(nan, ew.mul(zero, ew.sign(y))), r)
+        if name == "atanh":
+            r = ew.select(without_y, ew.complex(ew.mul(zero, ew.sign(x)), nan), r)
+        return ew.select(unknown, ew.complex(real, imag), r)
+
+    return corrected(chlo(f"chlo.{name}"), correct)
+
 
 # ---- inverse functions with a cut along an axis: the sign of that part tells the side, even if it is 0
 
 for _primitive, _part, _side in (
-    (tr.asin, ew.imag, 1), (tr.acos, ew.imag, -1), (tr.acosh, ew.imag, 1), (tr.asinh, ew.real, 1),
+    (tr.asin, ew.imag, 1), (tr.acos, ew.imag, -1), (tr.acosh, ew.imag, 1), (tr.asinh, ew.real, 1), (tr.atan, ew.real, 1),
+    (tr.atanh, ew.imag, 1),
 ):
-    _on_complex = with_sign(_inverse(_primitive.name), _part, _side)
-    lowers(_primitive)(by_kind(dtypes.is_complex, _on_complex, chlo(f"chlo.{_primitive.name}")))
+    _on_reals = chlo(f"chlo.{_primitive.name}")
+    if _primitive is tr.atanh:
+        _on_reals = by_kind(_is_f64, _atanh, _on_reals)
+    lowers(_primitive)(by_kind(dtypes.is_complex, with_sign(_inverse(_primitive.name), _part, _side), _on_reals))
 
 # ---- sinh, cosh, sin, cos
 
