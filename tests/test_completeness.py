@@ -53,16 +53,7 @@ TO_COME: dict[str, set[str]] = {
         pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint
     """),
     "scipy": prefixed("scipy", """
-        sparse stats
-    """),
-    "scipy.optimize": prefixed("scipy.optimize", """
-        OptimizeResults minimize
-    """),
-    "scipy.sparse": prefixed("scipy.sparse", """
-        linalg
-    """),
-    "scipy.sparse.linalg": prefixed("scipy.sparse.linalg", """
-        bicgstab cg gmres
+        stats
     """),
     "scipy.stats": prefixed("scipy.stats", """
         bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r
