@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcml import dtypes, tree, tree_util
+from funcml import dtypes, tree
 from funcml.arguments import flatten_call, function_name, trace_call
 from funcml.compilation import jit
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero as SymbolicZero
+from funcml.core.registry import on_load, register_pytree_node_class
 from funcml.core.tracing import aval_of, eval_jaxpr
 from funcml.derivatives import vjp
 from funcml.transforms.custom_jvp import custom_jvp
@@ -56,7 +57,6 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
     return converted, consts
 
 
-@tree_util.register_pytree_node_class
 class _RecordedVjp:
     """The function that gives the cotangents of `count` arguments, as a tree of what it closes over."""
 
@@ -76,6 +76,9 @@ class _RecordedVjp:
     def __call__(self, ct) -> tuple:
         found = self.converted(ct, *self.consts)
         return tuple(found) if isinstance(found, tuple | list) and len(found) == self.count else (found,)
+
+
+on_load(lambda: register_pytree_node_class(_RecordedVjp))
 
 
 @user_facing
