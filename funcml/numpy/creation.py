@@ -248,9 +248,19 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
     if step == 0:
         raise ValueError("arange: step must not be zero")
     start, stop, step = (_number(x) for x in (start, stop, step))
-    length = max(0, math.ceil((stop - start) / step)) if not _are_ints(start, stop, step) else len(range(start, stop, step))
+    length = _length(start, stop, step)
     x = _counted(start, step, length, dtype)
     return on_device(x, device)
+
+
+def _length(start, stop, step) -> int:
+    """NumPy's ceil((stop - start) / step); of complex numbers, the lesser of what both parts give."""
+    if _are_ints(start, stop, step):
+        return len(range(start, stop, step))
+    steps = (stop - start) / step
+    if isinstance(steps, complex):
+        return max(0, min(math.ceil(steps.real), math.ceil(steps.imag)))
+    return max(0, math.ceil(steps))
 
 
 def _number(x: np.ndarray):

@@ -204,7 +204,7 @@ def _histogramdd(columns, edges, weights, density, dtype):
     lengths = [e.shape[0] - 1 for e in edges]
     place = counts = None
     for column, edge, n in zip(columns, edges, lengths, strict=True):
-        edge, column = [as_array(x) for x in promote_dtypes("histogramdd", edge, column)]
+        edge, column = [as_array(x) for x in promote_dtypes("histogramdd", edge, to_inexact("histogramdd", column))]
         here, inside = _bins(edge, column)
         place = here if place is None else ew.add(ew.mul(place, n), here)
         counts = inside if counts is None else ew.and_(counts, inside)

@@ -326,8 +326,7 @@ def einsum(subscripts, /, *operands_, out=None, optimize="auto", precision=None,
     """
     no_out("einsum", out)
     spec, arrays = _subscripts(subscripts, operands_)
-    return _einsum(arrays, spec, optimize if isinstance(optimize, str | bool) else tuple(map(tuple, optimize[1:])),
-                   _precision(precision), _dtype_or_none(preferred_element_type))
+    return _einsum(arrays, spec, _strategy(optimize), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
 def _subscripts(subscripts, given) -> tuple[str, list]:
@@ -352,26 +351,48 @@ def _subscripts(subscripts, given) -> tuple[str, list]:
 @functools.lru_cache(maxsize=1024)
 def _path(spec: str, shapes: tuple, optimize) -> tuple:
     if optimize is False:
-        return tuple([(0, 1)] * (len(shapes) - 1)) or ((0,),)
-    strategy = "optimal" if optimize is True else (list(optimize) if isinstance(optimize, tuple) else optimize)
-    return tuple(opt_einsum.contract_path(spec, *shapes, shapes=True, optimize=strategy)[0])
+        return ()
+    if isinstance(optimize, tuple):
+        return _checked_path(optimize, len(shapes))
+    return tuple(opt_einsum.contract_path(spec, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize)[0])
+
+
+def _checked_path(path: tuple, count: int) -> tuple:
+    for step in path:
+        if not step or len(set(step)) != len(step) or not all(0 <= i < count for i in step):
+            raise ValueError(f"einsum: the path {list(path)} takes the operands {step} where there are {count}")
+        count -= len(step) - 1
+    return path
+
+
+def _strategy(optimize):
+    """A strategy by name, or the contractions of a path, with or without NumPy's word in front."""
+    if isinstance(optimize, str | bool):
+        return optimize
+    return tuple([tuple(step) for step in optimize if step != "einsum_path"])
 
 
 def einsum_path(subscripts, /, *operands_, optimize="auto"):
-    """The order of contractions that `einsum` takes, and a report of its cost."""
+    """(path, report): the order of contractions that `einsum` takes, each as the places of its operands; and what it costs.
+
+    >>> einsum_path("ij,jk,kl", np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)))[0]
+    [(0, 1), (0, 1)]
+    """
     spec, arrays = _subscripts(subscripts, operands_)
-    strategy = {True: "optimal", False: "auto"}.get(optimize, optimize) if isinstance(optimize, bool) else optimize
-    path, report = opt_einsum.contract_path(spec, *[np.shape(x) for x in arrays], shapes=True, optimize=strategy)
-    return ["einsum_path", *path], str(report)
+    strategy = {True: "optimal", False: "auto"}.get(optimize, optimize) if isinstance(optimize, bool) else _strategy(optimize)
+    strategy = list(strategy) if isinstance(strategy, tuple) else strategy
+    return opt_einsum.contract_path(spec, *[np.shape(x) for x in arrays], shapes=True, optimize=strategy)
 
 
 @fused(static=("spec", "optimize", *_STATIC))
 def _einsum(arrays, spec, optimize, precision, preferred):
     arrays = [as_array(x) for x in promote_dtypes("einsum", *arrays)]
     inputs, output = spec.split("->")
-    terms = list(zip(inputs.split(","), arrays, strict=True))
-    _check_lengths(spec, terms)
-    for step in _path(spec, tuple([x.shape for x in arrays]), optimize):
+    terms = _without_spread_axes(spec, list(zip(inputs.split(","), arrays, strict=True)))
+    spec = f"{','.join([letters for letters, _ in terms])}->{output}"
+    path = _path(spec, tuple([x.shape for _, x in terms]), optimize)
+    steps = [*path, *[(0, 1)] * (len(terms) - 1 - sum(len(step) - 1 for step in path))]
+    for step in steps or [(0,)]:
         chosen = [terms.pop(i) for i in sorted(step, reverse=True)]
         needed = set(output).union(*[letters for letters, _ in terms])
         while len(chosen) > 1:
@@ -383,14 +404,22 @@ def _einsum(arrays, spec, optimize, precision, preferred):
     return out if preferred is None else ew.convert(out, preferred)
 
 
-def _check_lengths(spec: str, terms) -> None:
+def _without_spread_axes(spec: str, terms) -> list:
+    """The terms without the axes of length 1 whose letter has another length elsewhere: these broadcast."""
     lengths: dict[str, int] = {}
     for letters, x in terms:
         if len(letters) != x.ndim:
             raise ValueError(f"einsum {spec!r}: {letters!r} has {len(letters)} letters for an operand {x.aval}")
         for c, n in zip(letters, x.shape, strict=True):
-            if lengths.setdefault(c, n) != n:
-                raise ValueError(f"einsum {spec!r}: the axis {c} has the lengths {lengths[c]} and {n}")
+            known = lengths.get(c, 1)
+            if 1 not in (n, known) and known != n:
+                raise ValueError(f"einsum {spec!r}: the axis {c} has the lengths {known} and {n}")
+            lengths[c] = n if known == 1 else known
+    thin = []
+    for letters, x in terms:
+        gone = [i for i, c in enumerate(letters) if x.shape[i] != lengths[c]]
+        thin.append(("".join([c for i, c in enumerate(letters) if i not in gone]), ax.squeeze(x, gone) if gone else x))
+    return thin
 
 
 def _reduce_term(term, needed):

@@ -63,17 +63,17 @@ def _array(name: str, x) -> Array:
 
 
 def shape(a) -> tuple[int, ...]:
-    """The lengths of the ax."""
+    """The lengths of the axes, also of nested sequences."""
     return np.shape(a) if isinstance(a, list | tuple) else aval_of(_array("shape", a)).shape
 
 
 def ndim(a) -> int:
-    """The number of ax."""
+    """The number of axes."""
     return len(shape(a))
 
 
 def size(a, axis=None) -> int:
-    """The number of elements, or of those along the given ax."""
+    """The number of elements, or of those along the given axes."""
     lengths = shape(a)
     return math.prod([lengths[i] for i in axes_of("size", axis, len(lengths))])
 

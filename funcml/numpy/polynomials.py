@@ -21,6 +21,7 @@ from funcml.numpy.ufuncs import power
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import shaping
+from funcml.primitives import transcendental as tr
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "trim_zeros", "vander",
@@ -285,7 +286,7 @@ def _vander(x, count, increasing):
     exponent = shaping.iota(dtypes.int32, (x.size, count), 1)
     exponent = exponent if increasing else ew.sub(count - 1, exponent)
     base = ax.broadcast_in_dim(x, (x.size, count), (0,))
-    return power(base, exponent if dtypes.is_inexact(x.dtype) else ew.convert(exponent, x.dtype))
+    return tr.pow(base, exponent) if dtypes.is_inexact(x.dtype) else power(base, ew.convert(exponent, x.dtype))
 
 
 def trim_zeros(filt, trim: str = "fb", axis: Any = None) -> Array:

@@ -77,11 +77,23 @@ def _masked(name: str, x, where, value):
     if where is None:
         return x
     where = as_array(operand(name, where))
-    if not dtypes.is_bool(where.dtype):
-        raise TypeError(f"{name}: `where` must be bool, got {where.aval}")
+    _check_where(name, where)
     shape = broadcast_shapes(aval_of(x).shape, where.shape)
     x = spread(x, shape)
     return ew.select(spread(where, shape), x, fill(x, value))
+
+
+def _check_where(name: str, where) -> None:
+    if not dtypes.is_bool(aval_of(where).dtype):
+        raise ValueError(f"{name}: `where` must be None or a bool array, got {aval_of(where)}; compare it first: where != 0")
+
+
+def _initial(name: str, initial, dtype, out):
+    """`initial`, a number, as an array like `out`."""
+    initial = as_array(initial)
+    if initial.ndim:
+        raise ValueError(f"{name}: initial must be a number, got {initial.aval}")
+    return spread(_as(initial, dtype), aval_of(out).shape)
 
 
 def _accumulator(dtype):
@@ -140,7 +152,7 @@ def _total(a, initial, where, name, axis, dtype, keepdims, promote_integers):
     axes = axes_of(name, axis, aval_of(x).ndim)
     out = reduce(x, axes)
     if initial is not None:
-        out = combine(out, spread(_as(as_array(initial), aval_of(x).dtype), aval_of(out).shape))
+        out = combine(out, _initial(name, initial, aval_of(x).dtype, out))
     out = _as(out, dtype)
     return _kept(aval_of(x).shape, axes, out) if keepdims else out
 
@@ -216,7 +228,7 @@ def _extreme(a, initial, where, name, axis, keepdims):
         raise ValueError(f"{name} of {a.aval}: there is no element over the axes {axes}; give `initial`")
     out = reduce(x, axes)
     if initial is not None:
-        out = combine(out, spread(_as(as_array(initial), a.dtype), aval_of(out).shape))
+        out = combine(out, _initial(name, initial, a.dtype, out))
     return _kept(shape, axes, out) if keepdims else out
 
 
@@ -348,7 +360,7 @@ def _ddof(name: str, ddof, correction):
 
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
-    """The mean of |a - mean(a)|^2 over the given axes, the sum divided by n - ddof.
+    """The mean of |a - mean(a)|^2 over the given axes, the sum divided by n - ddof; nan if that is not positive.
 
     `mean`, if known, must have kept its axes; `correction` is another name of `ddof`.
     """
@@ -375,11 +387,12 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 @fused(static=("name", "axis", "dtype", "ddof", "keepdims"))
 def _deviation(a, where, mean, name, axis, dtype, ddof, keepdims):
     a = as_array(a)
-    dtype = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonical(dtype)
+    asked = None if dtype is None else dtypes.canonical(dtype)
+    dtype = dtypes.inexact_dtype(a.dtype) if asked is None else asked
     if not dtypes.is_inexact(dtype):
         raise ValueError(f"{name}: dtype must be floating or complex, got {dtype}")
-    if dtypes.is_complex(a.dtype):
-        dtype = dtypes.complex_dtype(dtype)
+    if dtypes.is_complex(a.dtype) and not dtypes.is_complex(dtype):
+        raise ValueError(f"{name}: dtype {dtype} does not hold the complex numbers of {a.aval}; take a complex dtype")
     x = _as(a, _accumulator(dtype))
     if where is not None:
         x = spread(x, broadcast_shapes(a.shape, np.shape(where)))
@@ -394,9 +407,10 @@ def _deviation(a, where, mean, name, axis, dtype, ddof, keepdims):
         total = euclidean(centered, axes)
     total = _kept(aval_of(x).shape, axes, total) if keepdims else total
     freedom = ew.sub(_full(_count(x, where, axes, keepdims, real), total), literal(ddof, real))
-    freedom = ew.max(freedom, 0)
+    known = ew.gt(freedom, 0)
+    freedom = ew.select(known, freedom, fill(freedom, 1))
     out = ew.div(total, freedom if name == "var" else powers.sqrt(freedom))
-    return ew.convert(out, dtypes.real_dtype(dtype))
+    return ew.convert(ew.select(known, out, fill(out, math.nan)), dtypes.real_dtype(dtype) if asked is None else dtype)
 
 
 def _full(x, like):
@@ -406,7 +420,7 @@ def _full(x, like):
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
     """The mean over the given axes, weighted; with `returned`, also the sums of the weights.
 
-    `weights` have the shape of `a`, or are a vector along one axis.
+    `weights` have the shape of `a`, or of the given axes in their order.
     """
     a = operand("average", a)
     weights = None if weights is None else operand("average", weights)
@@ -420,16 +434,15 @@ def _average(a, weights, axis, keepdims):
         out = _mean(a, None, axis, None, keepdims)
         count = aval_of(as_array(a)).size // (aval_of(out).size or 1)
         return out, fill(out, count)
-    shape = aval_of(as_array(a)).shape
-    if aval_of(weights).shape != shape:
-        if axis is None or isinstance(axis, tuple) or aval_of(weights).ndim != 1:
-            raise TypeError(
-                f"average: weights {aval_of(weights)} must have the shape of a {aval_of(a)}, or be a vector along one axis"
-            )
-        at = axis_of("average", axis, len(shape))
-        if aval_of(weights).shape[0] != shape[at]:
-            raise ValueError(f"average: weights {aval_of(weights)} must have the length of axis {at} of a {aval_of(a)}")
-        weights = ax.broadcast_in_dim(as_array(weights), shape, (at,))
+    aval, weights = aval_of(as_array(a)), as_array(weights)
+    if weights.shape != aval.shape:
+        axes = axes_of("average", axis, aval.ndim)
+        if axis is None or weights.ndim != len(axes):
+            raise TypeError(f"average: weights {weights.aval} must have the shape of {aval}, or that of the given axes")
+        if weights.shape != tuple([aval.shape[i] for i in axes]):
+            raise ValueError(f"average: weights {weights.aval} must have the lengths of the axes {axes} of {aval}")
+        order = sorted(axes)
+        weights = ax.broadcast_in_dim(ax.transpose(weights, [axes.index(i) for i in order]), aval.shape, order)
     a, weights = promote("average", a, weights, inexact=True, full=True)
     total = _total(weights, None, None, "sum", axis, None, keepdims, True)
     return ew.div(_total(ew.mul(a, weights), None, None, "sum", axis, None, keepdims, True), total), total
@@ -452,6 +465,7 @@ def _without_nan(name: str, x, where=None):
 def _and_not_nan(x, where=None):
     if where is None:
         return ew.eq(x, x)
+    _check_where("a function without nan", where)
     shape = broadcast_shapes(x.shape, np.shape(where))
     return ew.and_(spread(ew.eq(x, x), shape), spread(as_array(where), shape))
 
@@ -589,7 +603,7 @@ def _running(a, name, axis, dtype, skip_nan, include_initial, promote_integers):
     x = _as(a, dtype)
     if skip_nan and dtypes.is_inexact(dtype):
         x = ew.select(ew.ne(x, x), fill(x, unit), x)
-    out = run(x, axis)
+    out = ew.ne(run(ew.convert(x, dtypes.int32), axis), 0) if dtypes.is_bool(dtype) else run(x, axis)
     if include_initial:
         first = ax.broadcast_in_dim(literal(unit, dtype), [1 if i == axis else n for i, n in enumerate(a.shape)])
         out = shaping.concatenate([first, out], axis)

@@ -18,6 +18,7 @@ from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
 from funcml.primitives import reductions as red
 from funcml.primitives import shaping, sorting
+from funcml.primitives.identities import stop_gradient
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
@@ -169,16 +170,17 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
     >>> trapezoid(np.array([1.0, 2.0, 3.0]))
     Array(4., dtype=float64)
     """
+    y = to_inexact("trapezoid", y)
     if x is None:
         y, dx = settle("trapezoid", y, dx)
         return _trapezoid(y, None, dx, axis)
-    return _trapezoid(*settle("trapezoid", y, x), None, axis)
+    return _trapezoid(*settle("trapezoid", y, to_inexact("trapezoid", x)), None, axis)
 
 
 # sum over i of d_i (y_i + y_{i+1}) / 2
 @fused(static=("axis",))
 def _trapezoid(y, x, dx, axis):
-    y, other = [as_array(v) for v in promote_dtypes("trapezoid", y, dx if x is None else x, inexact=True)]
+    y, other = [as_array(v) for v in promote_dtypes("trapezoid", y, dx if x is None else x)]
     axis = axis_of("trapezoid", axis, y.ndim)
     n = y.shape[axis]
     if x is None:
@@ -259,15 +261,18 @@ def _around(x, xp, fp, period):
 
 
 # f = f_0 + s (f_1 - f_0) = f_1 - (1 - s) (f_1 - f_0),  s = (x - x_0) / (x_1 - x_0). The second form serves where f_0 is
-# infinite; 0 times an infinite rise is 0, and points that share a place have no rise.
+# infinite; 0 times an infinite rise is 0, and points that share a place, or are a subnormal number apart, have no rise.
 def _on_lines(x, xp, fp):
     n = xp.size
     low = ew.clamp(0, ew.sub(searchsorted(xp, x, side="right"), 1), max(n - 2, 0))
     high = ew.min(ew.add(low, 1), fill(low, n - 1))
     (x0, x1), (f0, f1) = [[take(v, i, mode="promise_in_bounds") for i in (low, high)] for v in (xp, fp)]
     gap, rise = ew.sub(x1, x0), ew.sub(f1, f0)
-    rise = ew.select(ew.or_(ew.eq(f0, f1), ew.eq(gap, 0)), fill(rise, 0), rise)
-    share = ew.div(ew.sub(x, x0), ew.select(ew.eq(gap, 0), fill(gap, 1), gap))
+    one_place = ew.lt(ew.abs(gap), fill(gap, dtypes.finfo(gap.dtype).tiny))
+    rise = ew.select(ew.or_(ew.eq(f0, f1), one_place), fill(rise, 0), rise)
+    gap = ew.select(one_place, fill(gap, 1), gap)
+    scale = stop_gradient(ew.div(1.0, ew.abs(gap)))  # else the derivative divides by gap^2, which underflows
+    share = ew.div(ew.mul(ew.sub(x, x0), scale), ew.mul(gap, scale))
     share, rise, f0, f1 = [as_array(v) for v in promote_dtypes("interp", share, rise, f0, f1)]
     infinite = ew.ne(ew.sub(rise, rise), 0)
     before, behind = [ew.mul(part, ew.select(ew.and_(infinite, ew.eq(part, 0)), fill(rise, 0), rise))

@@ -79,18 +79,19 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         outs = _unique(ar, exact(fill_value), size, axis, *wanted, bool(equal_nan), dtypes.default_int())[:-1]
         return outs[0] if len(outs) == 1 else outs
     host = concrete("unique", "the array (without `size`)", ar)
-    if axis is not None and ar.size:
-        return _known_slices(ar, axis, wanted, bool(equal_nan))
+    if ar.size and (axis is not None or host.dtype.kind not in "biufc"):
+        return _known_slices(as_array(host), axis, wanted, bool(equal_nan))
     found: Any = np.unique(host, *wanted, axis, equal_nan=equal_nan)  # type: ignore[call-overload]
     if not isinstance(found, tuple):
         return asarray(found)
     return (asarray(found[0]), *[asarray(x, dtypes.default_int()) for x in found[1:]])
 
 
-def _known_slices(ar, axis: int, wanted, equal_nan: bool):
-    """The different slices of a known array: all places are computed, and those that hold something kept."""
-    values, *rest, count = _unique(ar, None, ar.shape[axis], axis, *wanted, equal_nan, dtypes.default_int())
-    values = shaping.slice_in_dim(values, 0, int(count), axis=axis)
+def _known_slices(ar, axis: int | None, wanted, equal_nan: bool):
+    """The different slices (elements) of a known array: all places are computed, and those that hold something kept."""
+    size = ar.size if axis is None else ar.shape[axis]
+    values, *rest, count = _unique(ar, None, size, axis, *wanted, equal_nan, dtypes.default_int())
+    values = shaping.slice_in_dim(values, 0, int(count), axis=axis or 0)
     names = [name for name, asked in zip(("index", "inverse", "counts"), wanted, strict=True) if asked]
     kept = [x if name == "inverse" else shaping.slice_in_dim(x, 0, int(count)) for name, x in zip(names, rest, strict=True)]
     return (values, *kept) if kept else values
@@ -102,7 +103,8 @@ def _unique(ar, fill_value, size, axis, with_index, with_inverse, with_counts, e
     moved = ax.reshape(ar, (ar.size,)) if axis is None else ax.moveaxis(ar, axis, 0)
     n = moved.shape[0]
     starts, came_from = _runs(ax.reshape(moved, (n, math.prod(moved.shape[1:]))), equal_nan, dtype)
-    (place,) = nonzero(starts, size=size, fill_value=n)
+    (ends,) = nonzero(starts, size=size + 1, fill_value=n)
+    place, ends = shaping.slice_in_dim(ends, 0, size), shaping.slice_in_dim(ends, 1, size + 1)
     present = ew.lt(place, fill(place, n))
     first = take(came_from, place, mode="clip") if n else fill(place, 0)
     first = ew.select(present, first, spread(shaping.slice_in_dim(first, 0, min(1, size)), (size,)))
@@ -119,8 +121,6 @@ def _unique(ar, fill_value, size, axis, with_index, with_inverse, with_counts, e
         _, inverse = order.sort((came_from, number), 0)
         outs.append(ax.reshape(inverse, ar.shape) if axis is None else inverse)
     if with_counts:
-        ends = shaping.concatenate([shaping.slice_in_dim(place, min(1, size), size),
-                                    ax.broadcast_in_dim(dtype.type(n), (min(1, size),))], 0)
         outs.append(ew.sub(ends, place))
     return (*outs, ax.reduce_sum(ew.convert(starts, dtype), (0,)))
 
