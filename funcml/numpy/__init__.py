@@ -54,6 +54,9 @@ from funcml.numpy.joining import (
 from funcml.numpy.polynomials import (
     poly, polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander,
 )
+from funcml.numpy.running import (
+    cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum,
+)
 from funcml.numpy.storage import (
     frombuffer, fromfile, fromiter, fromstring, load, save, savez,
 )
@@ -86,9 +89,8 @@ from funcml.numpy.padding import (
 )
 from funcml.numpy.promotion import broadcast_shapes
 from funcml.numpy.reductions import (
-    all, amax, amin, any, argmax, argmin, average, count_nonzero, cumprod, cumsum, cumulative_prod, cumulative_sum,
-    max, mean, min, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum,
-    nanvar, prod, ptp, std, sum, var,
+    all, amax, amin, any, argmax, argmin, average, count_nonzero, max, mean, min, nanargmax, nanargmin, nanmax,
+    nanmean, nanmin, nanprod, nanstd, nansum, nanvar, prod, ptp, std, sum, var,
 )
 from funcml.numpy.sampled import (
     diff, ediff1d, gradient, interp, trapezoid, unwrap,
@@ -267,17 +269,11 @@ __all__ = [
     "argmin",
     "average",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
     "max",
     "mean",
     "min",
     "nanargmax",
     "nanargmin",
-    "nancumprod",
-    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmin",
@@ -518,6 +514,13 @@ __all__ = [
     "subtract",
     "true_divide",
     "ufunc",
+    # running sums and products
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
     # the array type and dtypes
     "bfloat16",
     "bool",

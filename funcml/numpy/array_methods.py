@@ -16,7 +16,18 @@ from funcml.core.tracing import Tracer
 from funcml.core.values import Array
 from funcml.lowering.array import DeviceArray, asarray
 from funcml.lowering.execute import fused
-from funcml.numpy import choosing, creation, diagonals, linear, manipulation, reductions, selection, sorting, ufuncs
+from funcml.numpy import (
+    choosing,
+    creation,
+    diagonals,
+    linear,
+    manipulation,
+    reductions,
+    running,
+    selection,
+    sorting,
+    ufuncs,
+)
 from funcml.numpy.indexing import IndexUpdateHelper, getitem
 from funcml.numpy.promotion import PYTHON_SCALARS, is_operand
 from funcml.numpy.selected import Selected
@@ -276,8 +287,8 @@ METHODS = {
     "conj": ufuncs.conjugate,
     "conjugate": ufuncs.conjugate,
     "copy": creation.copy,
-    "cumprod": reductions.cumprod,
-    "cumsum": reductions.cumsum,
+    "cumprod": running.cumprod,
+    "cumsum": running.cumsum,
     "diagonal": diagonals.diagonal,
     "dot": linear.dot,
     "max": reductions.max,

@@ -1,4 +1,4 @@
-"""Reductions over axes, with NumPy's `axis`, `keepdims`, `dtype`, `initial` and `where`; and running sums and products.
+"""Reductions over axes, with NumPy's `axis`, `keepdims`, `dtype`, `initial` and `where`.
 
 Sums and products of bools and narrow integers are taken in the default integer type; those of float16 and bfloat16 in
 float32, and rounded once at the end.
@@ -22,7 +22,7 @@ from funcml.numpy.rows import fill
 from funcml.numpy.selected import Selected, combine_selected, reduce_selected
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import powers, shaping
+from funcml.primitives import powers
 from funcml.primitives import reductions as red
 
 __all__ = [
@@ -34,17 +34,11 @@ __all__ = [
     "argmin",
     "average",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
     "max",
     "mean",
     "min",
     "nanargmax",
     "nanargmin",
-    "nancumprod",
-    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmin",
@@ -93,7 +87,7 @@ def _initial(name: str, initial, dtype, out):
     initial = as_array(initial)
     if initial.ndim:
         raise ValueError(f"{name}: initial must be a number, got {initial.aval}")
-    return spread(_as(initial, dtype), aval_of(out).shape)
+    return spread(as_dtype(initial, dtype), aval_of(out).shape)
 
 
 def _accumulator(dtype):
@@ -101,7 +95,7 @@ def _accumulator(dtype):
     return dtypes.float32 if dtypes.is_float(dtype) and dtypes.bit_width(dtype) < 32 else dtype
 
 
-def _sum_dtype(dtype, asked, promote_integers: bool):
+def sum_dtype(dtype, asked, promote_integers: bool):
     """The dtype of a sum or product."""
     if asked is not None:
         return dtypes.canonical(asked)
@@ -147,17 +141,17 @@ _TOTALS = {"sum": (ax.reduce_sum, ew.add, 0), "prod": (red.reduce_prod, ew.mul, 
 def _total(a, initial, where, name, axis, dtype, keepdims, promote_integers):
     reduce, combine, unit = _TOTALS[name]
     a = as_array(a)
-    dtype = _sum_dtype(a.dtype, dtype, promote_integers)
-    x = _masked(name, _as(a, _accumulator(dtype)), where, unit)
+    dtype = sum_dtype(a.dtype, dtype, promote_integers)
+    x = _masked(name, as_dtype(a, _accumulator(dtype)), where, unit)
     axes = axes_of(name, axis, aval_of(x).ndim)
     out = reduce(x, axes)
     if initial is not None:
         out = combine(out, _initial(name, initial, aval_of(x).dtype, out))
-    out = _as(out, dtype)
+    out = as_dtype(out, dtype)
     return _kept(aval_of(x).shape, axes, out) if keepdims else out
 
 
-def _as(x, dtype):
+def as_dtype(x, dtype):
     """`x` as `dtype`, for good: not weakly typed. Whether numbers are zero is what they are as bools."""
     if dtypes.is_bool(dtype) and not dtypes.is_bool(aval_of(x).dtype):
         return ew.ne(x, 0)
@@ -294,7 +288,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 @fused(static=("name", "axis", "keepdims"))
 def _logic(a, where, name, axis, keepdims):
     reduce = red.reduce_and if name == "all" else ax.reduce_or
-    x = _masked(name, _as(as_array(a), dtypes.bool_), where, name == "all")
+    x = _masked(name, as_dtype(as_array(a), dtypes.bool_), where, name == "all")
     axes = axes_of(name, axis, aval_of(x).ndim)
     out = reduce(x, axes)
     return _kept(aval_of(x).shape, axes, out) if keepdims else out
@@ -303,13 +297,13 @@ def _logic(a, where, name, axis, keepdims):
 def count_nonzero(a, axis=None, keepdims=False):
     """How many elements over the given axes are not 0."""
     if type(a) is Selected:
-        return sum(a.map(lambda x: _as(x, dtypes.bool_)), axis, keepdims=keepdims)
+        return sum(a.map(lambda x: as_dtype(x, dtypes.bool_)), axis, keepdims=keepdims)
     return _count_nonzero(operand("count_nonzero", a), static_axis(axis), bool(keepdims), dtypes.default_int())
 
 
 @fused(static=("axis", "keepdims", "dtype"))
 def _count_nonzero(a, axis, keepdims, dtype):
-    return _total(_as(as_array(a), dtypes.bool_), None, None, "sum", axis, dtype, keepdims, True)
+    return _total(as_dtype(as_array(a), dtypes.bool_), None, None, "sum", axis, dtype, keepdims, True)
 
 
 # ---- moments -----------------------------------------------------------------------------------------------------
@@ -344,7 +338,7 @@ def _mean(a, where, axis, dtype, keepdims):
     a = as_array(a)
     dtype = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonical(dtype)
     wide = _accumulator(dtype)
-    x = _masked("mean", _as(a, wide), where, 0)
+    x = _masked("mean", as_dtype(a, wide), where, 0)
     axes = axes_of("mean", axis, aval_of(x).ndim)
     total = _total(x, None, None, "sum", axes, wide, keepdims, True)
     total = ew.convert(total, dtypes.inexact_dtype(wide))
@@ -393,11 +387,11 @@ def _deviation(a, where, mean, name, axis, dtype, ddof, keepdims):
         raise ValueError(f"{name}: dtype must be floating or complex, got {dtype}")
     if dtypes.is_complex(a.dtype) and not dtypes.is_complex(dtype):
         raise ValueError(f"{name}: dtype {dtype} does not hold the complex numbers of {a.aval}; take a complex dtype")
-    x = _as(a, _accumulator(dtype))
+    x = as_dtype(a, _accumulator(dtype))
     if where is not None:
         x = spread(x, broadcast_shapes(a.shape, np.shape(where)))
     axes = axes_of(name, axis, aval_of(x).ndim)
-    center = _mean(x, where, axes, None, True) if mean is None else _as(as_array(mean), aval_of(x).dtype)
+    center = _mean(x, where, axes, None, True) if mean is None else as_dtype(as_array(mean), aval_of(x).dtype)
     centered = _masked(name, ew.sub(x, spread(center, aval_of(x).shape)), where, 0)
     real = dtypes.real_dtype(aval_of(x).dtype)
     if name == "var":
@@ -545,66 +539,3 @@ def _nan_arg(a, name, axis, keepdims, index_dtype):
     worst = fill(a, _lowest(a.dtype, name[3:]))
     out = _arg(ew.select(missing, worst, a), name, axis, keepdims, index_dtype)
     return ew.select(_logic(missing, None, "all", axis, keepdims), fill(out, -1), out)
-
-
-# ---- running -----------------------------------------------------------------------------------------------------
-
-
-def cumsum(a, axis=None, dtype=None, out=None):
-    """The sums of the elements up to each, along an axis or of `a` flattened."""
-    no_out("cumsum", out)
-    return _running(operand("cumsum", a), "sum", static_axis(axis), dtype, False, False, False)
-
-
-def cumprod(a, axis=None, dtype=None, out=None):
-    """The products of the elements up to each, along an axis or of `a` flattened."""
-    no_out("cumprod", out)
-    return _running(operand("cumprod", a), "prod", static_axis(axis), dtype, False, False, False)
-
-
-def nancumsum(a, axis=None, dtype=None, out=None):
-    """The running sums, with nan as 0."""
-    no_out("nancumsum", out)
-    return _running(operand("nancumsum", a), "sum", static_axis(axis), dtype, True, False, False)
-
-
-def nancumprod(a, axis=None, dtype=None, out=None):
-    """The running products, with nan as 1."""
-    no_out("nancumprod", out)
-    return _running(operand("nancumprod", a), "prod", static_axis(axis), dtype, True, False, False)
-
-
-def _only_axis(name: str, x, axis):
-    if axis is None and np.ndim(x) != 1:
-        raise ValueError(f"{name}: axis must be given for an array of {np.ndim(x)} dimensions")
-    return 0 if axis is None else axis
-
-
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial: bool = False):
-    """The running sums along `axis`, in front of them 0 if `include_initial`."""
-    axis = _only_axis("cumulative_sum", x, axis)
-    return _running(operand("cumulative_sum", x), "sum", axis, dtype, False, bool(include_initial), True)
-
-
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial: bool = False):
-    """The running products along `axis`, in front of them 1 if `include_initial`."""
-    axis = _only_axis("cumulative_prod", x, axis)
-    return _running(operand("cumulative_prod", x), "prod", axis, dtype, False, bool(include_initial), True)
-
-
-@fused(static=("name", "axis", "dtype", "skip_nan", "include_initial", "promote_integers"))
-def _running(a, name, axis, dtype, skip_nan, include_initial, promote_integers):
-    run, unit = (red.cumsum, 0) if name == "sum" else (red.cumprod, 1)
-    a = as_array(a)
-    if axis is None:
-        a, axis = ax.reshape(a, (a.size,)), 0
-    axis = axis_of(f"cum{name}", axis, a.ndim)
-    dtype = _sum_dtype(a.dtype, dtype, promote_integers)
-    x = _as(a, dtype)
-    if skip_nan and dtypes.is_inexact(dtype):
-        x = ew.select(ew.ne(x, x), fill(x, unit), x)
-    out = ew.ne(run(ew.convert(x, dtypes.int32), axis), 0) if dtypes.is_bool(dtype) else run(x, axis)
-    if include_initial:
-        first = ax.broadcast_in_dim(literal(unit, dtype), [1 if i == axis else n for i, n in enumerate(a.shape)])
-        out = shaping.concatenate([first, out], axis)
-    return out

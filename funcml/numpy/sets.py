@@ -303,7 +303,8 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     a, b = _pair("setdiff1d", first, ar2)
     if size is None:
         known = _known("setdiff1d", a, b)
-        return asarray(np.setdiff1d(*known, assume_unique), first.dtype)  # type: ignore[call-overload]
+        found = np.setdiff1d(*known, assume_unique)  # type: ignore[call-overload]
+        return asarray(found if dtypes.is_complex(first.dtype) else found.real, first.dtype)
     size = index_of("setdiff1d", "size", size)
     fill_value = 0 if fill_value is None else fill_value
     return ew.convert(_difference(a, b, exact(fill_value), size, bool(assume_unique), dtypes.default_int()), first.dtype)

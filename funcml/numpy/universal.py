@@ -24,7 +24,7 @@ from funcml.core.avals import shaped
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy import reductions, ufuncs
+from funcml.numpy import reductions, running, ufuncs
 from funcml.numpy.arguments import axes_of, axis_of, concrete, no_out
 from funcml.numpy.broadcasting import vectorize
 from funcml.numpy.creation import array
@@ -436,11 +436,11 @@ def _extreme(reduce: Callable) -> Callable:
 
 add = ufunc(
     ufuncs.add, 2, 1, identity=0, call=ufuncs.add, reduce=_sum, at=_updating("add"), reduceat=_marked(_sum),
-    accumulate=lambda a, axis, dtype: reductions.cumsum(a, axis, dtype),
+    accumulate=lambda a, axis, dtype: running.cumsum(a, axis, dtype),
 )  # fmt: skip
 multiply = ufunc(
     ufuncs.multiply, 2, 1, identity=1, call=ufuncs.multiply, reduce=_prod, at=_updating("multiply"), reduceat=_marked(_prod),
-    accumulate=lambda a, axis, dtype: reductions.cumprod(a, axis, dtype),
+    accumulate=lambda a, axis, dtype: running.cumprod(a, axis, dtype),
 )  # fmt: skip
 subtract = ufunc(ufuncs.subtract, 2, 1, call=ufuncs.subtract, at=_updating("subtract"))
 divide = true_divide = ufunc(ufuncs.divide, 2, 1, call=ufuncs.divide)

@@ -49,17 +49,18 @@ def hanning(M: int) -> Array:
 
 
 def kaiser(M: int, beta) -> Array:
-    """I0(beta sqrt(1 - t^2)) / I0(beta), t from -1 to 1; `beta` may be traced and differentiated."""
+    """I0(beta sqrt(1 - t^2)) / I0(beta), t from -1 to 1, in the dtype of `beta`, which may be traced and differentiated."""
     count = _samples("kaiser", M)
     if isinstance(beta, Array):
         return _kaiser(beta, count)
-    return asarray(np.kaiser(count, operand("kaiser", beta)), dtypes.default_float())
+    beta = operand("kaiser", beta)
+    dtype = dtypes.default_float() if isinstance(beta, int | float) and not isinstance(beta, np.generic) else beta.dtype
+    return asarray(np.kaiser(count, beta), dtypes.inexact_dtype(dtype))
 
 
 @fused(static=("count",))
 def _kaiser(beta, count):
     beta = as_array(to_inexact("kaiser", beta))
     t = np.linspace(-1, 1, count) if count > 1 else np.zeros(count)
-    height = asarray(np.sqrt(1 - t**2), dtypes.default_float())
-    height = ew.convert(height, beta.dtype)
+    height = asarray(np.sqrt(1 - t**2), beta.dtype)
     return ew.div(i0(ew.mul(broadcast_in_dim(beta, (count,)), height)), broadcast_in_dim(i0(beta), (count,)))
