@@ -19,12 +19,8 @@ from funcml.numpy import array_methods, fft, linalg
 from funcml.numpy.array_api import VERSION as __array_api_version__
 from funcml.numpy.array_api import ArrayNamespaceInfo as __array_namespace_info__
 from funcml.numpy.convolutions import convolve, correlate
-from funcml.numpy.bitpacking import (
-    packbits, unpackbits,
-)
-from funcml.numpy.covariance import (
-    corrcoef, cov,
-)
+from funcml.numpy.bitpacking import packbits, unpackbits
+from funcml.numpy.covariance import corrcoef, cov
 from funcml.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, from_dlpack, full, full_like, geomspace, indices, ix_,
     linspace, logspace, meshgrid, ones, ones_like, zeros, zeros_like,
@@ -36,45 +32,23 @@ from funcml.numpy.diagonals import (
 from funcml.numpy.floats import (
     copysign, frexp, heaviside, isfinite, isinf, isnan, isneginf, isposinf, ldexp, nan_to_num, nextafter, signbit,
 )
-from funcml.numpy.histograms import (
-    bincount, histogram, histogram2d, histogram_bin_edges, histogramdd,
-)
-from funcml.numpy.integers import (
-    gcd, lcm,
-)
+from funcml.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+from funcml.numpy.integers import gcd, lcm
 from funcml.numpy.linear import (
     cross, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot, vecmat,
 )
 from funcml.numpy.logic import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj, isscalar, iterable,
 )
-from funcml.numpy.joining import (
-    append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack,
-)
-from funcml.numpy.polynomials import (
-    poly, polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander,
-)
-from funcml.numpy.running import (
-    cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum,
-)
-from funcml.numpy.storage import (
-    frombuffer, fromfile, fromiter, fromstring, load, save, savez,
-)
-from funcml.numpy.grids import (
-    c_, index_exp, mgrid, ogrid, r_, s_,
-)
-from funcml.numpy.editing import (
-    delete, insert, place, put, put_along_axis,
-)
-from funcml.numpy.choosing import (
-    choose, piecewise,
-)
-from funcml.numpy.broadcasting import (
-    apply_along_axis, apply_over_axes, fromfunction, vectorize,
-)
-from funcml.numpy.printing import (
-    array_repr, array_str, get_printoptions, printoptions, set_printoptions,
-)
+from funcml.numpy.joining import append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack
+from funcml.numpy.polynomials import poly, polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander
+from funcml.numpy.running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
+from funcml.numpy.storage import frombuffer, fromfile, fromiter, fromstring, load, save, savez
+from funcml.numpy.grids import c_, index_exp, mgrid, ogrid, r_, s_
+from funcml.numpy.editing import delete, insert, place, put, put_along_axis
+from funcml.numpy.choosing import choose, piecewise
+from funcml.numpy.broadcasting import apply_along_axis, apply_over_axes, fromfunction, vectorize
+from funcml.numpy.printing import array_repr, array_str, get_printoptions, printoptions, set_printoptions
 from funcml.numpy.universal import (
     add, bitwise_and, bitwise_or, bitwise_xor, divide, fmax, fmin, frompyfunc, logaddexp, logaddexp2, logical_and,
     logical_or, logical_xor, maximum, minimum, multiply, negative, pow, power, subtract, true_divide, ufunc,
@@ -84,30 +58,20 @@ from funcml.numpy.manipulation import (
     flipud, hsplit, matrix_transpose, moveaxis, ndim, permute_dims, ravel, ravel_multi_index, reshape, resize, roll,
     rollaxis, rot90, shape, size, split, squeeze, swapaxes, tile, transpose, unravel_index, unstack, vsplit,
 )
-from funcml.numpy.padding import (
-    pad,
-)
+from funcml.numpy.padding import pad
 from funcml.numpy.promotion import broadcast_shapes
 from funcml.numpy.reductions import (
     all, amax, amin, any, argmax, argmin, average, count_nonzero, max, mean, min, nanargmax, nanargmin, nanmax,
     nanmean, nanmin, nanprod, nanstd, nansum, nanvar, prod, ptp, std, sum, var,
 )
-from funcml.numpy.sampled import (
-    diff, ediff1d, gradient, interp, trapezoid, unwrap,
-)
-from funcml.numpy.selection import (
-    argwhere, compress, extract, flatnonzero, nonzero, repeat, select, take, take_along_axis, where,
-)
+from funcml.numpy.sampled import diff, ediff1d, gradient, interp, trapezoid, unwrap
+from funcml.numpy.selection import argwhere, compress, extract, flatnonzero, nonzero, repeat, select, take, take_along_axis, where
 from funcml.numpy.sets import (
     intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts, unique_inverse,
     unique_values,
 )
-from funcml.numpy.sorting import (
-    argpartition, argsort, digitize, lexsort, partition, searchsorted, sort, sort_complex,
-)
-from funcml.numpy.statistics import (
-    median, nanmedian, nanpercentile, nanquantile, percentile, quantile,
-)
+from funcml.numpy.sorting import argpartition, argsort, digitize, lexsort, partition, searchsorted, sort, sort_complex
+from funcml.numpy.statistics import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from funcml.numpy.ufuncs import (
     abs, absolute, acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around, asin, asinh,
     atan, atan2, atanh, bitwise_count, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_right_shift, cbrt, ceil,
@@ -116,9 +80,7 @@ from funcml.numpy.ufuncs import (
     log1p, log2, logical_not, mod, modf, not_equal, positive, rad2deg, radians, real, reciprocal, remainder,
     right_shift, rint, round, sign, sin, sinc, sinh, sqrt, square, tan, tanh, trunc,
 )
-from funcml.numpy.windows import (
-    bartlett, blackman, hamming, hanning, kaiser,
-)
+from funcml.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 from funcml.numpy.scalar_types import DefaultType as _DefaultType
 from funcml.numpy.scalar_types import scalar_types as _scalar_types
 # isort: on

@@ -376,7 +376,7 @@ def einsum_path(subscripts, /, *operands_, optimize="auto"):
     """(path, report): the order of contractions that `einsum` takes, each as the places of its operands; and what it costs.
 
     >>> einsum_path("ij,jk,kl", np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2)))[0]
-    [(0, 1), (0, 1)]
+    [(1, 2), (0, 1)]
     """
     spec, arrays = _subscripts(subscripts, operands_)
     strategy = {True: "optimal", False: "auto"}.get(optimize, optimize) if isinstance(optimize, bool) else _strategy(optimize)

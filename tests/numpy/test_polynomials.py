@@ -56,7 +56,8 @@ def test_trimmed_zeros():
 
 @pytest.mark.parametrize("fn, args", [
     (jnp.polyval, (LONG, np.array([0.3, -1.2]))), (jnp.polyval, (RNG.normal(size=20), np.float64(0.7))),
-    (jnp.polymul, (LONG, SHORT)), (jnp.polydiv, (LONG, SHORT + 2.0)), (jnp.poly, (SHORT,)), (lambda p: jnp.vander(p, 4), (SHORT,)),
+    (jnp.polymul, (LONG, SHORT)), (jnp.polydiv, (LONG, SHORT + 2.0)), (jnp.poly, (SHORT,)),
+    (lambda p: jnp.vander(p, 4), (SHORT,)),
 ], ids=["polyval", "long polyval", "polymul", "polydiv", "poly", "vander"])  # fmt: skip
 def test_products(fn, args):
     check_products(fn, *args, rtol=1e-5)
