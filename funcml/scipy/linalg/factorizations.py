@@ -10,8 +10,7 @@ from funcml import numpy as jnp
 from funcml.core.values import Array
 from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import as_array, operands, promote_dtypes
-from funcml.scipy.linalg.operands import adjoint, batched_together, matrices, plainly, product, square
+from funcml.scipy.linalg.operands import adjoint, batched_together, inexact_arrays, matrices, plainly, product, square
 
 __all__ = [
     "cho_factor", "cholesky", "hessenberg", "lu", "lu_factor", "qr", "qr_multiply", "svd",
@@ -131,7 +130,7 @@ def qr_multiply(
     """
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', got {mode!r}")
-    a, c = (as_array(x) for x in promote_dtypes("qr_multiply", *operands("qr_multiply", (a, c)), inexact=True))
+    a, c = inexact_arrays("qr_multiply", a, c)
     if a.ndim < 2 or c.ndim < 1:
         raise ValueError(f"qr_multiply expects a matrix and an array of at least 1 dimension, got {a.aval} and {c.aval}")
     m, n = a.shape[-2:]

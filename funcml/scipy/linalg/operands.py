@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 from funcml import dtypes
 from funcml import numpy as jnp
-from funcml.core.config import numpy_dtype_promotion, numpy_rank_promotion
+from funcml.core.config import config, numpy_dtype_promotion, numpy_rank_promotion
 from funcml.core.values import Array
 from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.primitives.linalg_lu import lu
 from funcml.primitives.linalg_solve import factored_solve
 
-__all__ = ["adjoint", "batched_together", "complex_of", "matrices", "plainly", "product", "solved", "square"]
+__all__ = ["adjoint", "batched_together", "complex_of", "inexact_arrays", "matrices", "plainly", "product", "solved", "square"]
 
 
 def plainly(function: Callable) -> Callable:
     """`function` under NumPy's rules of promotion, also where users have chosen stricter ones for their own code."""
-    return numpy_rank_promotion("allow")(numpy_dtype_promotion("standard")(function))
+    relaxed = numpy_rank_promotion("allow")(numpy_dtype_promotion("standard")(function))
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if config.numpy_rank_promotion == "allow" and config.numpy_dtype_promotion == "standard":
+            return function(*args, **kwargs)
+        return relaxed(*args, **kwargs)
+
+    return call
+
+
+def inexact_arrays(name: str, *xs) -> list[Array]:
+    """The operands as arrays of one float or complex dtype."""
+    first = xs[0]
+    if isinstance(first, Array) and dtypes.is_inexact(first.dtype):
+        if all([isinstance(x, Array) and x.dtype == first.dtype for x in xs]):
+            return list(xs)
+    return [as_array(x) for x in promote_dtypes(name, *operands(name, xs), inexact=True)]
 
 
 def matrices(name: str, *xs) -> list[Array]:
     """The operands as arrays [.., m, n] of one float or complex dtype; TypeError, ValueError for what is none."""
-    arrays = [as_array(x) for x in promote_dtypes(name, *operands(name, xs), inexact=True)]
+    arrays = inexact_arrays(name, *xs)
     for x in arrays:
         if x.ndim < 2:
             raise ValueError(f"{name} expects matrices [.., m, n], got {x.aval}")

@@ -6,9 +6,8 @@ from funcml import dtypes
 from funcml import numpy as jnp
 from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import as_array, operands, promote_dtypes
 from funcml.primitives import linalg_spectral
-from funcml.scipy.linalg.operands import adjoint, batched_together, plainly, square
+from funcml.scipy.linalg.operands import adjoint, batched_together, inexact_arrays, plainly, square
 
 __all__ = ["eigh", "eigh_tridiagonal"]
 
@@ -95,7 +94,7 @@ def eigh_tridiagonal(
     >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
     Array([1., 3.], dtype=float32)
     """
-    d, e = (as_array(x) for x in promote_dtypes("eigh_tridiagonal", *operands("eigh_tridiagonal", (d, e)), inexact=True))
+    d, e = inexact_arrays("eigh_tridiagonal", d, e)
     if d.ndim != 1 or e.ndim != 1 or e.shape[0] != d.shape[0] - 1:
         raise ValueError(f"eigh_tridiagonal expects a diagonal [n] and an off-diagonal [n - 1], got {d.aval} and {e.aval}")
     return _eigh_tridiagonal(d, e, bool(eigvals_only), _selected(d, select, select_range))

@@ -12,9 +12,9 @@ from funcml import numpy as jnp
 from funcml.core.values import Array
 from funcml.lax import linalg as factors
 from funcml.lowering.execute import fused
-from funcml.numpy.promotion import as_array, operands, promote_dtypes
+from funcml.numpy.promotion import as_array
 from funcml.scipy.linalg.factorizations import cholesky
-from funcml.scipy.linalg.operands import plainly, solved
+from funcml.scipy.linalg.operands import inexact_arrays, plainly, solved
 
 __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
 
@@ -35,7 +35,7 @@ def inv(a, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 def _system(name: str, a, b) -> tuple[Array, Array, bool]:
     """The matrix [.., n, n] and the right-hand side [.., n, m] of one dtype and batch; whether it was of vectors."""
-    a, b = (as_array(x) for x in promote_dtypes(name, *operands(name, (a, b)), inexact=True))
+    a, b = inexact_arrays(name, a, b)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or b.ndim < 1:
         raise ValueError(
             f"{name} expects a square matrix [.., n, n] and a right-hand side [n] or [.., n, m], got {a.aval} and {b.aval}"
