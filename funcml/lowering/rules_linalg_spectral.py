@@ -1,14 +1,24 @@
-"""StableHLO of `primitives.linalg_spectral`: LAPACK on CPU, cuSOLVER on CUDA; on TPU the compiler's own Jacobi method."""
+"""StableHLO of `primitives.linalg_spectral`: LAPACK on CPU, cuSOLVER on CUDA; on TPU Jacobi's and Halley's methods."""
 
 from __future__ import annotations
 
 from funcml import dtypes
+from funcml.core.tracing import aval_of
+from funcml.lowering.compositions import composed
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.lowering.matrix_calls import failed_as_nan, info_of, is_cuda, lapack_name, matrix_call, not_offered, u8
 from funcml.lowering.rules_axes import numbers
 from funcml.lowering.rules_reductions import select
+from funcml.primitives import elementwise as ew
 from funcml.primitives import linalg_spectral as spectral
-from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm
+from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.linalg_qr import qr
+from funcml.primitives.linalg_spectral import EighImplementation, SvdAlgorithm, eigh
+from funcml.primitives.matrices import adjoint, product
+from funcml.primitives.polar import polar_factors
+from funcml.primitives.shaping import concatenate, rev, slice_in_dim
+from funcml.primitives.spectra import along_columns, diagonal
+from funcml.primitives.tangents import scalar_of, zeros
 
 # ---- eigh --------------------------------------------------------------------------------------------------------
 
@@ -66,6 +76,8 @@ def _svd(emit, eqn, operands):
     x, outs, params = eqn.invars[0].aval.strong(), [v.aval for v in eqn.outvars], eqn.params
     if x.size == 0:
         return [_identity(emit, a) if a.ndim == x.ndim else emit.constant(0, a) for a in outs]
+    if emit.platform == "tpu":
+        return _svd_tpu(emit, operands, x, params)
     m, n = x.shape[-2:]
     k, batch, full = min(m, n), x.shape[:-2], params["full_matrices"]
     values = x.update(shape=(*batch, k), dtype=dtypes.real_dtype(x.dtype))
@@ -76,7 +88,7 @@ def _svd(emit, eqn, operands):
     elif is_cuda(emit):
         found, status = _svd_cuda(emit, operands, x, (left, values, right), params)
     else:
-        raise not_offered(emit, "svd", "CPU and CUDA")
+        raise not_offered(emit, "svd", "CPU, CUDA and TPU")
     return failed_as_nan(emit, status, info_of(x), found if params["vectors"] else found[1:2], outs)
 
 
@@ -180,3 +192,49 @@ def _leading(emit, x, aval, wanted):
         return x
     ranges = ", ".join(f"0:{n}" for n in wanted.shape)
     return emit.op(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(wanted)}")
+
+
+# ---- svd by polar factors ----------------------------------------------------------------------------------------
+
+
+def _svd_tpu(emit, operands, x, params):
+    if params["algorithm"] not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.POLAR):
+        raise not_offered(emit, f"svd by {params['algorithm']}", "other platforms")
+
+    def decomposed(x):
+        u, s, vh = svd_by_polar(x, params["full_matrices"] and params["vectors"])
+        return (u, s, vh) if params["vectors"] else (s,)
+
+    return composed(emit, decomposed, operands, [x])
+
+
+# x = p h, h = v diag(s) v^H:  x = (p v) diag(s) v^H. Of a tall matrix, the triangle of its QR factors is decomposed.
+# (Y. Nakatsukasa and N. Higham, Stable and efficient spectral divide and conquer algorithms, 2013, section 3)
+def svd_by_polar(x, full_matrices: bool):
+    """(u, s, vh) of matrices that are not empty, by Halley's method and the eigenvalues of a Hermitian matrix."""
+    aval = aval_of(x)
+    m, n = aval.shape[-2:]
+    if m < n:
+        u, s, vh = svd_by_polar(adjoint(x), full_matrices)
+        return adjoint(vh), s, adjoint(u)
+    axis = aval.ndim - 1
+    if m == n:
+        return _svd_of_square(x)
+    q, r = qr(x, full_matrices=full_matrices)
+    u, s, vh = _svd_of_square(slice_in_dim(r, 0, n, axis=axis - 1))
+    first = product(slice_in_dim(q, 0, n, axis=axis), u)
+    return (concatenate([first, slice_in_dim(q, n, m, axis=axis)], axis) if full_matrices else first), s, vh
+
+
+def _svd_of_square(x):
+    aval = aval_of(x)
+    p, h, _, _ = polar_factors(x, 10, float(dtypes.finfo(aval.dtype).eps))
+    v, w = eigh(h)
+    s = rev(ew.max(w, zeros(aval_of(w))), (aval.ndim - 2,))
+    v = rev(v, (aval.ndim - 1,))
+    # where x is singular, p v is not unitary: the nearest q of its QR factors, with the signs of r's diagonal, is
+    u, r = qr(product(p, v), full_matrices=False)
+    sign = ew.sign(diagonal(r))
+    at_zero = ew.eq(sign, zeros(aval_of(sign)))
+    sign = ew.select(at_zero, broadcast_in_dim(scalar_of(aval, 1), aval_of(sign).shape), sign)
+    return ew.mul(u, along_columns(sign, aval.shape)), s, adjoint(v)

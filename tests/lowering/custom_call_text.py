@@ -21,7 +21,7 @@ def calls_of(text: str) -> list[dict]:
 def _read(line: str) -> dict:
     found = {"target": re.search(r"custom_call @(\w+)", line)[1], "types": line.rsplit(" : ", 1)[1].strip()}
     config = re.search(r"backend_config = \{(.*?)\}", line) or re.search(r'backend_config = "(.*?)"', line)
-    found["attributes"] = sorted(config[1].split(", "))
+    found["attributes"] = sorted(config[1].split(", ")) if config else []
     for part in _PARTS:
         value = re.search(part + r" = (\[.*?\])(?=, \w|\}| :|, sdy| \})", line)
         found[part] = value and re.sub(r"<\[(\d+)\]>", r"<\1>", value[1])

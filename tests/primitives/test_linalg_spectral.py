@@ -7,6 +7,7 @@ import pytest
 import funcml as fm
 import funcml.numpy as jnp
 from funcml.lax import linalg
+from funcml.lowering.rules_linalg_spectral import svd_by_polar
 from funcml.primitives import linalg_spectral as spectral
 from funcml.primitives import spectra
 from tests.lowering.custom_call_text import jax_calls, our_calls
@@ -302,5 +303,19 @@ def test_text_of_eigh_for_tpu():
     (ours,) = our_calls(linalg.eigh, ((16, 16), np.dtype("float32")), platform="tpu")
     (theirs,) = jax_calls(jax.lax.linalg.eigh, ((16, 16), np.dtype("float32")), platform="tpu")
     assert ours == theirs
-    with pytest.raises(NotImplementedError, match="svd is offered on CPU and CUDA, not on tpu"):
-        our_calls(linalg.svd, ((16, 16), np.dtype("float32")), platform="tpu")
+    names = {call["target"] for call in our_calls(linalg.svd, ((16, 8), np.dtype("float32")), platform="tpu")}
+    assert "Eigh" in names and not any("lapack" in name or "cu" in name for name in names)
+    with pytest.raises(NotImplementedError, match="svd is offered on CPU, CUDA and TPU, not on metal"):
+        our_calls(linalg.svd, ((16, 16), np.dtype("float32")), platform="metal")
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 5, 3), (3, 5)], ids=str)
+def test_svd_by_polar_factors(shape, rng):
+    for x in (matrix(rng, shape, np.complex128), np.ones(shape), np.zeros(shape)):
+        for full in (True, False):
+            u, s, vh = map(np.asarray, fm.jit(svd_by_polar, static_argnums=1)(x, full))
+            close(s, np.linalg.svd(x, compute_uv=False), np.float64)
+            k = s.shape[-1]
+            close((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x, np.float64)
+            for basis in (adjoint(u) @ u, vh @ adjoint(vh)):
+                close(basis, np.broadcast_to(np.eye(basis.shape[-1]), basis.shape), np.float64)
