@@ -52,8 +52,9 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     dims = tuple([index_of("lax.broadcast_in_dim", "a dimension", d) for d in broadcast_dimensions])
     x = array("broadcast_in_dim", operand)
     shape = shape_of("lax.broadcast_in_dim", shape)
-    if x.shape == shape and dims != tuple(range(x.ndim)):
-        raise TypeError(f"lax.broadcast_in_dim of {x.aval}: broadcast_dimensions must increase, got {dims}")
+    if len(set(dims)) == len(dims) == x.ndim and list(dims) != sorted(dims):
+        x = ax.transpose(x, sorted(range(x.ndim), key=dims.__getitem__))
+        dims = tuple(sorted(dims))
     return ax.broadcast_in_dim(x, shape, dims)
 
 
@@ -170,7 +171,22 @@ def pad(operand, padding_value, padding_config) -> Array:
         fill = literal(fill, x.dtype)
     elif fill_aval.dtype != x.dtype:
         raise TypeError(f"lax.pad expects a padding_value of the dtype of {x.aval}, got {fill_aval}")
-    return sh.pad(x, fill, padding_config)
+    if fill_aval.shape != ():
+        raise ValueError(f"lax.pad of {x.aval}: the padding_value must be a scalar, got {fill_aval}")
+    return sh.pad(x, fill, _padding_config(x, padding_config))
+
+
+def _padding_config(x, config):
+    """(low, high, interior) for each axis, as ints."""
+    rows = [tuple([index_of("lax.pad", "padding", n) for n in row]) for row in config]
+    if len(rows) != x.ndim or any(len(row) != 3 or row[2] < 0 for row in rows):
+        raise ValueError(
+            f"lax.pad of {x.aval}: padding_config must have (low, high, interior >= 0) for each of its {x.ndim} axes, got {rows}"
+        )
+    lengths = [low + n + builtins.max(n - 1, 0) * inner + high for n, (low, high, inner) in zip(x.shape, rows, strict=True)]
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"lax.pad of {x.aval}: the padding_config {rows} cuts off more than there is")
+    return rows
 
 
 def concatenate(operands, dimension: int) -> Array:
@@ -196,7 +212,11 @@ def unstack(x, axis: int = 0) -> tuple[Array, ...]:
 
 def split(operand, sizes, axis: int = 0) -> list[Array]:
     """The operand cut along `axis` into pieces of these sizes."""
-    return sh.split(array("split", operand), tuple(sizes), axis)
+    x, sizes = array("split", operand), shape_of("lax.split", tuple(sizes))
+    axis = axis_of("lax.split", axis, x.ndim)
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(f"lax.split of {x.aval}: the sizes {sizes} must sum to the length {x.shape[axis]} of axis {axis}")
+    return sh.split(x, sizes, axis)
 
 
 def tile(operand, reps) -> Array:

@@ -143,6 +143,9 @@ def test_identities():
     same(lax.optimization_barrier((X, 2.0))[0], X)
 
 
+LONG = funcml.ShapeDtypeStruct((2**31,), np.int8)
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: lax.add(jnp.arange(3), 1.5), TypeError, "lax.add expects operands of one dtype, got i32, f32; convert them, or use"),
     (lambda: lax.add(1, 1.0), TypeError, "lax.add expects operands of one dtype, got i32, f32"),
@@ -158,8 +161,20 @@ def test_identities():
     (lambda: lax.index_in_dim(X, 5), IndexError, "index 5 is out of bounds for axis 0"),
     (lambda: lax.dynamic_update_slice(X, np.ones((1, 1, 1), int), (0, 0, 0)), TypeError, "an update of the dtype of"),
     (lambda: lax.concatenate([], 0), ValueError, "a sequence of at least one array"),
+    (lambda: lax.pad(np.ones(3), np.ones(3), ((0, 0, 0),)), ValueError, r"padding_value must be a scalar, got f64\[3\]"),
+    (lambda: lax.pad(np.ones(3), 0.0, ((0, 0, 0),) * 2), ValueError, "for each of its 1 axes"),
+    (lambda: lax.pad(np.ones(3), 0.0, ((0, 0, -1),)), ValueError, "interior >= 0"),
+    (lambda: lax.pad(np.ones(3), 0.0, ((-4, 0, 0),)), ValueError, "cuts off more than there is"),
+    (lambda: lax.split(np.ones(3), (4, -1)), ValueError, "lengths must not be negative"),
+    (lambda: lax.split(np.ones(3), (2,)), ValueError, "must sum to the length 3 of axis 0"),
+    (lambda: funcml.eval_shape(lambda x: lax.top_k(x, 1), LONG), ValueError, "indices are i32"),
     (lambda: lax.collapse(X, 2, 1), ValueError, "the axes 2 to 1 are none"),
 ])  # fmt: skip
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_broadcast_in_dim_may_exchange_axes():
+    x = np.arange(3.0).reshape(3, 1)
+    np.testing.assert_array_equal(lax.broadcast_in_dim(x, (2, 3), (1, 0)), np.broadcast_to(x.T, (2, 3)))
