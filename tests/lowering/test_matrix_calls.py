@@ -11,7 +11,7 @@ import funcml as fm
 from funcml.core.avals import shaped
 from funcml.core.tracing import trace
 from funcml.lax import linalg
-from funcml.lowering import rules  # noqa: F401
+from funcml.lowering import pjrt, rules  # noqa: F401
 from funcml.lowering.emit import to_stablehlo
 
 MATRIX, VECTOR = (2, 5, 5), (2, 5)
@@ -123,3 +123,31 @@ def test_functions_of_numpy_call_nothing_of_another_platform(platform):
     assert "@lapack_" not in text and ("@cusolver_" in text) == (platform == "cuda")
     with mlir.make_ir_context():
         assert ir.Module.parse(text).operation.verify()
+
+
+def run_text_for(platform, function, *args):
+    """What the text for another platform computes on this one."""
+    jaxpr, _ = trace(lambda *xs: [function(*xs)], [shaped(a.shape, a.dtype) for a in args], "f")
+    (out,) = jaxpr.out_avals
+    program = pjrt.compile(to_stablehlo(jaxpr, platform=platform), [(out.shape, out.dtype)], pjrt.default_device())
+    (found,) = program.run([pjrt.put(a, pjrt.default_device()) for a in args])
+    return pjrt.to_numpy(found)
+
+
+def test_programs_in_place_of_routines_compute_the_same(rng):
+    vectors = [rng.normal(size=(2, 5)) + 3 * (i == 1) for i in range(3)]
+    a, c = rng.normal(size=(2, 5, 5)), rng.normal(size=(2, 5, 3))
+    positive = a @ a.mT + np.eye(5)
+    packed, taus = (np.asarray(x) for x in linalg.geqrf(a))
+    for function, args in [
+        (linalg.tridiagonal_solve, (*vectors, c)),
+        (linalg.ormqr, (packed, taus, c)),
+        (lambda p, t, c: linalg.ormqr(p, t, c, left=False, transpose=True), (packed, taus, c.mT.copy())),
+        (lambda a, b: linalg.triangular_solve(a, b, left_side=True, transpose_a=True), (positive, c)),
+        (linalg.cholesky, (positive,)),
+    ]:
+        np.testing.assert_allclose(run_text_for("tpu", function, *args), function(*args), rtol=1e-9, atol=1e-9)
+    small = [v[:, :2] for v in vectors]
+    np.testing.assert_allclose(
+        run_text_for("cuda", linalg.tridiagonal_solve, *small, c[:, :2]), linalg.tridiagonal_solve(*small, c[:, :2]), rtol=1e-9
+    )
