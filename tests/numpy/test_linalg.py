@@ -231,6 +231,15 @@ def test_gradients_of_determinants_at_singular_matrices():
     same(fm.grad(lambda x: ours.det(x).sum())(one), np.ones((3, 1, 1)))
 
 
+def test_a_singular_matrix_in_a_batch_leaves_the_others_alone():
+    a = np.stack([draw(float, 5, 5), np.ones((5, 5)), np.diag([0.0, 1, 2, 3, 4])])
+    want = np.stack([slopes_of_det(x, 1) for x in a])
+    same(fm.grad(lambda a: ours.det(a).sum())(a), want)
+    same(fm.vmap(fm.grad(ours.det))(a), want)
+    along = fm.vmap(lambda a: fm.jvp(fm.grad(ours.det), (a,), (np.eye(5),))[1])(a)
+    same(along, np.stack([np.einsum("ijkk", slopes_of_det(x, 2)) for x in a]))
+
+
 FIRST = ("jit", "jvp", "vjp")
 
 

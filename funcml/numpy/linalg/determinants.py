@@ -2,10 +2,10 @@
 
     det(a)' = tr(adj(a) a')           log |det(a)|' = Re tr(a^-1 a')
 
-The adjugate exists for singular matrices too, where det(a) a^-1 is 0 / 0. With the singular value decomposition a = u s v^H
-of the point at which the derivative is taken, u and v held fixed, a = u m v^H and adj(a) = det(u v^H) v adj(m) u^H, where m is
-diagonal at that point. Let e mark the two smallest singular values, and all that are zero to rounding, and b = m + r e, r the
-largest. Then b is regular, and with w = b^-1 and c = 1 - r e w e = (1 - e) + e m w e
+The adjugate exists for singular matrices too, where det(a) a^-1 is 0 / 0. There, with the singular value decomposition
+a = u s v^H of the point at which the derivative is taken, u and v held fixed: a = u m v^H, adj(a) = det(u v^H) v adj(m) u^H,
+where m is diagonal at that point. Let e mark the two smallest singular values, and all that are zero to rounding, and
+b = m + r e, r the largest. Then b is regular, and with w = b^-1 and c = 1 - r e w e = (1 - e) + e m w e
 
     det(m) = det(b) det(c)          adj(m) = det(b) (det(c) w + r w e adj(c) e w)
 
@@ -19,6 +19,8 @@ import itertools
 from typing import NamedTuple
 
 from funcml import dtypes
+from funcml.control_flow.cond import cond
+from funcml.control_flow.programs import recorded
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
@@ -26,7 +28,7 @@ from funcml.numpy.linalg.operands import check_square, matrix_of, narrow, wide
 from funcml.numpy.linalg.systems import solved
 from funcml.primitives import axes as ax
 from funcml.primitives import elementwise as ew
-from funcml.primitives import linalg_lu, linalg_qr, reductions, shaping
+from funcml.primitives import linalg_lu, linalg_qr, linalg_solve, reductions, shaping
 from funcml.primitives import transcendental as tr
 from funcml.primitives.identities import stop_gradient
 from funcml.primitives.linalg_spectral import svd
@@ -106,36 +108,65 @@ def _parity(pivots, dtype):
     return reductions.reduce_prod(signs, (last,))
 
 
-def _value(a):
-    """The determinant by elimination."""
-    lu, pivots, _ = linalg_lu.lu(a)
+def _of_factors(lu, pivots):
     d = diagonal(lu)
-    return ew.mul(reductions.reduce_prod(d, (d.ndim - 1,)), _parity(pivots, a.dtype))
+    return ew.mul(reductions.reduce_prod(d, (d.ndim - 1,)), _parity(pivots, lu.dtype))
 
 
 @custom_jvp
 def _det(a):
-    return _value(a)
+    lu, pivots, _ = linalg_lu.lu(a)
+    return _of_factors(lu, pivots)
 
 
-# det' = tr(adj(a) a')
+# det' = tr(adj(a) a'), which is det tr(a^-1 a') where no matrix of the batch is near to a singular one
 @_det.defjvp
 def _det_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
-    return _det(a), _sum_of_products(transposed(_adjugate(a)), t)
+    lu, pivots, permutation = linalg_lu.lu(stop_gradient(a))
+    regular = _is_regular(lu)
+    spread = ax.broadcast_in_dim(regular, lu.shape, tuple(range(regular.ndim)))
+    operands = (a, ew.select(spread, lu, eye(lu.aval)), pivots, permutation, t)
+    avals = [x.aval for x in operands]
+    branches = [recorded(f, avals, "det")[0] for f in (_slope_by_adjugate, _slope_by_inverse)]
+    all_regular = ew.convert(reductions.reduce_and(regular, tuple(range(regular.ndim))), dtypes.int32)
+    return _det(a), cond(all_regular, branches, operands)[0]
+
+
+def _is_regular(lu):
+    """Whether the pivots tell that a matrix is far from singular ones."""
+    size = ew.abs(diagonal(lu))
+    last = (size.ndim - 1,)
+    least, largest = reductions.reduce_min(size, last), reductions.reduce_max(size, last)
+    limit = _filled(least.aval, 10 * lu.shape[-1] * float(dtypes.finfo(least.dtype).eps))
+    return ew.gt(least, ew.mul(limit, largest))
+
+
+def _slope_by_inverse(a, lu, pivots, permutation, t):
+    value = _factored_det(a, lu, pivots, permutation)
+    return [ew.mul(value, _trace(linalg_solve.factored_solve(a, lu, permutation, t)))]
+
+
+def _slope_by_adjugate(a, lu, pivots, permutation, t):
+    return [_sum_of_products(transposed(_adjugate(a)), t)]
 
 
 @custom_jvp
+def _factored_det(a, lu, pivots, permutation):
+    return _of_factors(lu, pivots)
+
+
+@_factored_det.defjvp
+def _factored_det_jvp(primals, tangents):
+    value = _factored_det(*primals)
+    a, lu, _, permutation = primals
+    return value, ew.mul(value, _trace(linalg_solve.factored_solve(a, lu, permutation, tangents[0])))
+
+
 def _regular_det(a):
-    return _value(a)
-
-
-# det' = det tr(a^-1 a'), for matrices that are not singular
-@_regular_det.defjvp
-def _regular_det_jvp(primals, tangents):
-    (a,), (t,) = primals, tangents
-    value = _regular_det(a)
-    return value, ew.mul(value, _trace(solved(a, t)))
+    """The determinant of matrices that are not singular."""
+    lu, pivots, permutation = linalg_lu.lu(stop_gradient(a))
+    return _factored_det(a, lu, pivots, permutation)
 
 
 def _sum_of_products(x, y):
@@ -150,7 +181,7 @@ def _trace(x):
 def _adjugate(a):
     """adj(a), for matrices of every rank."""
     u, s, vh = svd(stop_gradient(a), full_matrices=False)
-    phase = _value(product(u, vh))
+    phase = _of_factors(*linalg_lu.lu(product(u, vh))[:2])
     adj, scale = _adjugate_near_diagonal(product(product(adjoint(u), a), adjoint(vh)), s)
     adj = product(product(adjoint(vh), adj), adjoint(u))
     factor = ew.mul(phase, scale)
