@@ -255,15 +255,15 @@ _ABSTRACT: dict[str, tuple[type, ...]] = {
 }
 
 
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether `a` is at or below `b` in NumPy's hierarchy of scalar types, in which all dtypes have a place.
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether `arg1` is at or below `arg2` in NumPy's hierarchy of scalar types, in which all dtypes have a place.
 
     >>> issubdtype(bfloat16, np.floating), issubdtype(KeyDtype(), prng_key)
     (True, True)
     """
-    below, above = _scalar_type(a), _scalar_type(b)
-    if isinstance(b, KeyDtype):
-        return a is b
+    below, above = _scalar_type(arg1), _scalar_type(arg2)
+    if isinstance(arg2, KeyDtype):
+        return arg1 is arg2
     if below.__module__ == "ml_dtypes":
         return above is below or above in _ABSTRACT[_KIND[below]]
     return issubclass(below, above)
