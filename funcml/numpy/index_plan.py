@@ -287,7 +287,7 @@ def _known_mask(mask, what: str) -> np.ndarray:
             f"{what} with a traced mask {mask.aval}: the number of true elements decides the shape, and in {mask.frame.name} "
             "it is not known. Write `jnp.where(mask, x, other)` for a result of the shape of x, `x[jnp.nonzero(mask, size=n)]` "
             "for n elements, or reduce with `where=mask`; `x.at[mask].set(v)` works with a v that is the same for all "
-            "elements, or of the shape of x."
+            "elements, or of the shape of x, and `jnp.place(x, mask, v, inplace=False)` puts values in order."
         )
     return np.asarray(value)
 
