@@ -24,6 +24,7 @@ from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import reduce_or
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.tangents import tangent_aval, zeros
+from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.simplify import dce
@@ -68,6 +69,16 @@ class Cond(Primitive):
         moving = iter(outs[n:])
         avals = branches[0].out_avals
         return outs[:n], [next(moving) if h else Zero(tangent_aval(a)) for h, a in zip(has_tangent, avals, strict=True)]
+
+    def jet_rule(self, order, inputs, *, branches):
+        index, *operands = inputs
+        moving = tuple([moves(x) for x in operands])
+        has = _any_of([jet_jaxpr(b, order, moving).info for b in branches])
+        made = [jet_jaxpr(b, order, moving, has) for b in branches]
+        new, captured = uniform([(m.jaxpr, m.captured) for m in made])
+        outs = cond(index[0], new, [*captured, *[x[0] for x in operands], *coefficients_of(operands, moving)])
+        n = len(branches[0].outs)
+        return gathered(order, outs[:n], outs[n:], has)
 
     def batch_rule(self, axis, operands, dims, *, branches):
         index, *operands = operands

@@ -30,6 +30,7 @@ from funcml.primitives.batching import spread_at_front
 from funcml.primitives.indexing import dynamic_slice, dynamic_update_slice
 from funcml.primitives.reductions import reduce_max
 from funcml.primitives.tangents import instantiate, tangent_aval, zeros
+from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.simplify import dce
@@ -77,6 +78,21 @@ class Repeat(Primitive):
         moving = iter(outs[n_carry:])
         avals = jaxpr.out_avals
         return outs[:n_carry], [next(moving) if m else Zero(tangent_aval(a)) for m, a in zip(move_carry, avals, strict=True)]
+
+    def jet_rule(self, order, inputs, *, jaxpr, n_consts):
+        count, *values = inputs
+        consts, carry = parts([moves(x) for x in values], n_consts)
+        carry = grown(carry, lambda carry: jet_jaxpr(jaxpr, order, (*consts, *carry)).info)
+        new, captured, has = jet_jaxpr(jaxpr, order, (*consts, *carry), tuple(carry))
+        n_carry = len(carry)
+        held, of_consts, of_carry, above_consts, above_carry = parts(
+            new.invars, len(captured), n_consts, n_carry, order * sum(consts)
+        )
+        body = rearranged(new, [*held, *of_consts, *above_consts, *of_carry, *above_carry])
+        given_consts, init = parts(values, n_consts)
+        const_values = [*captured, *[x[0] for x in given_consts], *coefficients_of(given_consts, consts)]
+        outs = repeat(count[0], body, const_values, [*[x[0] for x in init], *coefficients_of(init, carry)])
+        return gathered(order, outs[:n_carry], outs[n_carry:], has)
 
     def batch_rule(self, axis, operands, dims, *, jaxpr, n_consts):
         count, *values = operands

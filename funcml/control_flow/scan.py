@@ -20,6 +20,7 @@ from funcml.primitives.axes import moveaxis
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import add_any
 from funcml.primitives.tangents import instantiate, tangent_aval, zeros
+from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, Split, partial_eval
 from funcml.transforms.simplify import dce
@@ -68,19 +69,26 @@ class Scan(Primitive):
         t_consts, t_xs = [[t for t in ts if type(t) is not Zero] for ts in (t_consts, t_xs)]
         t_carry = [instantiate(t) for t, moves in zip(t_carry, move_carry, strict=True) if moves]
 
-        given_in = parts(new.invars, len(captured), n_consts, n_carry, len(move_xs), len(t_consts), len(t_carry))
-        held, consts, carry, xs, of_consts, of_carry, of_xs = given_in
-        outs = parts(new.outs, n_carry, n_ys, len(t_carry))
-        new = rearranged(
-            new, [*held, *consts, *of_consts, *carry, *of_carry, *xs, *of_xs], [*outs[0], *outs[2], *outs[1], *outs[3]]
-        )
-        consts, carry, xs = parts(primals, n_consts, n_carry)
-        found = scan(new, [*captured, *consts, *t_consts], [*carry, *t_carry], [*xs, *t_xs], **params)
-        carry_out, t_carry_out, ys, t_ys = parts(found, n_carry, len(t_carry), n_ys)
-        moving = iter([*t_carry_out, *t_ys])
-        avals = [aval_of(x) for x in (*carry_out, *ys)]
-        out_tangents = [next(moving) if has else Zero(tangent_aval(a)) for a, has in zip(avals, has_tangent, strict=True)]
-        return [*carry_out, *ys], out_tangents
+        lengths = (len(captured), n_consts, n_carry, len(move_xs), len(t_consts), len(t_carry))
+        values = [*captured, *primals, *t_consts, *t_carry, *t_xs]
+        outs, moved = _pushed(new, values, lengths, n_ys, params)
+        moving = iter(moved)
+        return outs, [next(moving) if has else Zero(tangent_aval(aval_of(x))) for x, has in zip(outs, has_tangent, strict=True)]
+
+    def jet_rule(self, order, inputs, *, jaxpr, n_consts, n_carry, **params):
+        n_ys = len(jaxpr.outs) - n_carry
+        consts, carry, xs = parts([moves(x) for x in inputs], n_consts, n_carry)
+
+        def step(carry):
+            return jet_jaxpr(jaxpr, order, (*consts, *carry, *xs)).info[:n_carry]
+
+        carry = grown(carry, step)
+        moving = (*consts, *carry, *xs)
+        new, captured, has = jet_jaxpr(jaxpr, order, moving, (*carry, *[False] * n_ys))
+        lengths = (len(captured), n_consts, n_carry, len(xs), order * sum(consts), order * sum(carry))
+        values = [*captured, *[x[0] for x in inputs], *coefficients_of(inputs, moving)]
+        outs, above = _pushed(new, values, lengths, n_ys, params)
+        return gathered(order, outs, above, has)
 
     def batch_rule(self, axis, operands, dims, *, jaxpr, n_consts, n_carry, **params):
         consts, carry, xs = parts(operands, n_consts, n_carry)
@@ -110,6 +118,23 @@ class Scan(Primitive):
 
 
 scan_p = Scan("scan")
+
+
+def _pushed(new: Jaxpr, values, lengths, n_ys: int, params: dict) -> tuple[list, list]:
+    """A scan of a program (captured, consts, carry, x, what moves of each) -> (carry, y, what moves of each), on such values.
+
+    `lengths` are those of all inputs but the last. Gives the results of (carry, ys), and what moves of them.
+    """
+    held, consts, carry, xs, of_consts, of_carry, of_xs = parts(new.invars, *lengths)
+    n_carry, n_moving = len(carry), len(of_carry)
+    outs = parts(new.outs, n_carry, n_ys, n_moving)
+    body = rearranged(
+        new, [*held, *consts, *of_consts, *carry, *of_carry, *xs, *of_xs], [*outs[0], *outs[2], *outs[1], *outs[3]]
+    )
+    held, consts, carry, xs, of_consts, of_carry, of_xs = parts(values, *lengths)
+    found = scan(body, [*held, *consts, *of_consts], [*carry, *of_carry], [*xs, *of_xs], **params)
+    carry, of_carry, ys, of_ys = parts(found, n_carry, n_moving, n_ys)
+    return [*carry, *ys], [*of_carry, *of_ys]
 
 
 def scan(jaxpr: Jaxpr, consts, carry, xs, *, length: int, reverse: bool = False, unroll: int = 1) -> list:

@@ -23,6 +23,7 @@ from funcml.primitives.axes import reduce_or
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import add
 from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.simplify import dce
@@ -69,6 +70,21 @@ class While(Primitive):
         moving = iter(outs[n_carry:])
         avals = body_jaxpr.out_avals
         return outs[:n_carry], [next(moving) if m else Zero(tangent_aval(a)) for m, a in zip(move_carry, avals, strict=True)]
+
+    def jet_rule(self, order, inputs, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+        _, consts, carry = parts([moves(x) for x in inputs], n_cond, n_body)
+        carry = grown(carry, lambda carry: jet_jaxpr(body_jaxpr, order, (*consts, *carry)).info)
+        new, captured, has = jet_jaxpr(body_jaxpr, order, (*consts, *carry), tuple(carry))
+        n_carry = len(carry)
+        groups = parts(new.invars, len(captured), n_body, n_carry, order * sum(consts))
+        held, of_body, of_init, above_consts, above_carry = groups
+        body = rearranged(new, [*held, *of_body, *above_consts, *of_init, *above_carry])
+        test = rearranged(cond_jaxpr, [*cond_jaxpr.invars, *[Var(v.aval) for v in above_carry]])
+        of_cond, body_consts, init = parts(inputs, n_cond, n_body)
+        body_values = [*captured, *[x[0] for x in body_consts], *coefficients_of(body_consts, consts)]
+        init_values = [*[x[0] for x in init], *coefficients_of(init, carry)]
+        outs = while_loop(test, body, [x[0] for x in of_cond], body_values, init_values)
+        return gathered(order, outs[:n_carry], outs[n_carry:], has)
 
     def batch_rule(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
         cond_consts, body_consts, init = parts(operands, n_cond, n_body)

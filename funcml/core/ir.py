@@ -276,6 +276,10 @@ class Primitive:
         """How an equation that holds a jaxpr is split into a known and an unknown one."""
         raise self.missing("partial_eval_rule", "partial evaluation")
 
+    def jet_rule(self, order: int, inputs, **params):
+        """Taylor coefficients of the results, of an equation that holds jaxprs and is no call: see transforms.jet."""
+        raise self.missing("jet_rule", "Taylor mode")
+
     def transpose_mask(self, mask, index, operands, **params):
         """Where the cotangent of operand `index` may be non-zero, given that of the result; None: anywhere."""
         return None
