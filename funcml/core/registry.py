@@ -32,7 +32,7 @@ __all__ = [
 _Class = TypeVar("_Class", bound=type)
 
 _tree_util: ModuleType | None = None
-_waiting: list[Callable[[], None]] = []
+_waiting: list[Callable[[], object]] = []
 _lock = threading.RLock()
 
 
@@ -49,7 +49,7 @@ def tree_util() -> ModuleType:
     return _tree_util
 
 
-def on_load(register: Callable[[], None]) -> None:
+def on_load(register: Callable[[], object]) -> None:
     """Calls `register()` once jax is loaded: so a module of funcml can register its classes when imported."""
     with _lock:
         if _tree_util is None:
