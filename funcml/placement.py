@@ -8,6 +8,7 @@ from funcml import tree
 from funcml.arguments import is_array_like
 from funcml.core.errors import user_facing
 from funcml.core.tracing import Tracer
+from funcml.dtypes import is_key
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray, asarray
 
@@ -64,8 +65,12 @@ def _put(x, device):
 
 @user_facing
 def device_get(x):
-    """The tree `x` with its arrays as NumPy arrays on the host."""
-    return tree.map(lambda leaf: np.asarray(leaf) if is_array_like(leaf) else leaf, x)
+    """The tree `x` with its arrays as NumPy arrays on the host; random keys, which NumPy does not know, stay what they are."""
+    return tree.map(lambda leaf: np.asarray(leaf) if is_array_like(leaf) and not _holds_keys(leaf) else leaf, x)
+
+
+def _holds_keys(leaf) -> bool:
+    return isinstance(leaf, DeviceArray) and is_key(leaf.dtype)
 
 
 @user_facing

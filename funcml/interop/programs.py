@@ -31,7 +31,7 @@ from funcml.interop.jaxprs import (
 )
 from funcml.interop.translations import rule, translate
 from funcml.primitives.elementwise import convert
-from funcml.primitives.random_bits import random_wrap
+from funcml.primitives.keys import random_wrap
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.custom_jvp import custom_jvp_call_p
 from funcml.transforms.custom_vjp import custom_vjp_call_p

@@ -40,7 +40,8 @@ from funcml.primitives.gather_scatter import (
     scatter_sub,
 )
 from funcml.primitives.indexing import dynamic_slice, dynamic_update_slice
-from funcml.primitives.random_bits import random_unwrap, random_wrap, rng_bit_generator, threefry2x32
+from funcml.primitives.keys import random_unwrap, random_wrap
+from funcml.primitives.random_bits import rng_bit_generator, threefry2x32
 from funcml.primitives.reductions import (
     argmax,
     argmin,

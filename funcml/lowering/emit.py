@@ -77,6 +77,8 @@ def tensor_type(aval: ShapedArray) -> str:
 
 def scalar_text(value, dtype) -> str:
     """A scalar as it stands in `dense<...>`: digits where they are exact, bits for inf, nan and the rest."""
+    if dtypes.is_key(dtype):
+        dtype = dtype.stored
     if dtypes.is_bool(dtype):
         return "true" if value else "false"
     if dtypes.is_integer(dtype):

@@ -15,6 +15,7 @@ from funcml.lowering import (  # noqa: F401
     rules_identities,
     rules_incomplete,
     rules_indexing,
+    rules_keys,
     rules_linalg_cholesky,
     rules_linalg_condensed,
     rules_linalg_eig,

@@ -14,7 +14,7 @@ from funcml.core.tracing import aval_of, trace
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import elementwise as ew
 from funcml.primitives.axes import broadcast_in_dim, reduce_or
-from funcml.primitives.random_bits import random_unwrap
+from funcml.primitives.keys import random_unwrap
 from funcml.primitives.reductions import reduce_and
 
 

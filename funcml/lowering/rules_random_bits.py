@@ -1,7 +1,6 @@
 """StableHLO of `primitives.random_bits`.
 
-A key is one number of its size, whose low half is word 0: ui32, ui64, or for four words complex<f64>, which XLA moves
-about as it is. The cipher is one private function for each shape, unrolled: XLA fuses its hundred operations into one
+The cipher is one private function for each shape, unrolled: XLA fuses its hundred operations into one
 loop, which takes less time to compile and to run than a loop over the rounds.
 """
 
@@ -12,7 +11,7 @@ import functools
 from funcml.core.avals import shaped
 from funcml.core.ir import Jaxpr, intern
 from funcml.core.tracing import trace
-from funcml.dtypes import float64, uint32, uint64
+from funcml.dtypes import uint32, uint64
 from funcml.lowering.emit import lowers, tensor_type
 from funcml.primitives import random_bits
 from funcml.primitives.bits import shift_left, shift_right_logical
@@ -60,59 +59,22 @@ def _generator(emit, eqn, operands):
         f"stablehlo.rng_bit_generator {given}, algorithm = {algorithm} : ({t}) -> ({t}, {tensor_type(bits)})", 2
     )
     if state.dtype != uint64:
-        after = _bitcast(emit, after, pair, shaped((2, 2), uint32))
-        after = _reshape(emit, after, shaped((2, 2), uint32), new)
+        after = bitcast(emit, after, pair, shaped((2, 2), uint32))
+        after = reshaped(emit, after, shaped((2, 2), uint32), new)
     return [after, drawn]
 
 
 def _halves_joined(emit, words: str) -> str:
     """u32[4] as u64[2]."""
-    halves = _reshape(emit, words, shaped((4,), uint32), shaped((2, 2), uint32))
-    return _bitcast(emit, halves, shaped((2, 2), uint32), shaped((2,), uint64))
+    halves = reshaped(emit, words, shaped((4,), uint32), shaped((2, 2), uint32))
+    return bitcast(emit, halves, shaped((2, 2), uint32), shaped((2,), uint64))
 
 
-def _reshape(emit, x: str, source, target) -> str:
+def reshaped(emit, x: str, source, target) -> str:
+    """`x` under the shape of another type."""
     return emit.op(f"stablehlo.reshape {x} : ({tensor_type(source)}) -> {tensor_type(target)}")
 
 
-def _bitcast(emit, x: str, source, target) -> str:
+def bitcast(emit, x: str, source, target) -> str:
+    """The bits of `x` as another type."""
     return emit.op(f"stablehlo.bitcast_convert {x} : ({tensor_type(source)}) -> {tensor_type(target)}")
-
-
-# ---- keys ------------------------------------------------------------------------------------------------------
-
-
-@lowers(random_bits.random_wrap_p)
-def _wrap(emit, eqn, operands):
-    words, keys = eqn.invars[0].aval, eqn.outvars[0].aval
-    if keys.dtype.stored == uint64:
-        return _bitcast(emit, operands[0], words, keys)
-    if keys.dtype.stored == uint32:
-        return _reshape(emit, operands[0], words, keys)
-    shape = keys.shape
-    halves, floats, part = shaped((*shape, 2, 2), uint32), shaped((*shape, 2), float64), shaped(shape, float64)
-    pairs = _bitcast(emit, _reshape(emit, operands[0], words, halves), halves, floats)
-    column = shaped((*shape, 1), float64)
-    parts = []
-    for i in range(2):
-        limits = ", ".join([*[f"0:{n}" for n in shape], f"{i}:{i + 1}"])
-        column_i = emit.op(f"stablehlo.slice {pairs} [{limits}] : ({tensor_type(floats)}) -> {tensor_type(column)}")
-        parts.append(_reshape(emit, column_i, column, part))
-    t = tensor_type(part)
-    return emit.op(f"stablehlo.complex {', '.join(parts)} : ({t}, {t}) -> {tensor_type(keys)}")
-
-
-@lowers(random_bits.random_unwrap_p)
-def _unwrap(emit, eqn, operands):
-    keys, words = eqn.invars[0].aval, eqn.outvars[0].aval
-    if keys.dtype.stored == uint64:
-        return _bitcast(emit, operands[0], keys, words)
-    if keys.dtype.stored == uint32:
-        return _reshape(emit, operands[0], keys, words)
-    half, axis = shaped((*keys.shape, 2), uint32), keys.ndim
-    part, t = shaped(keys.shape, float64), tensor_type(half)
-    types = f"({tensor_type(keys)}) -> {tensor_type(part)}"
-    parts = [emit.op(f"stablehlo.{name} {operands[0]} : {types}") for name in ("real", "imag")]
-    parts = [_bitcast(emit, x, part, half) for x in parts]
-    return emit.op(f"stablehlo.concatenate {', '.join(parts)}, dim = {axis} : ({t}, {t}) -> {tensor_type(words)}")
-

@@ -31,6 +31,7 @@ from funcml.primitives import identities, shaping
 from funcml.primitives import transcendental as tr
 from funcml.primitives.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis, reshape
 from funcml.primitives.identities import optimization_barrier
+from funcml.primitives.keys import filled_keys
 
 __all__ = [
     "arange",
@@ -149,8 +150,8 @@ def _constant(value: int, name: str, shape, dtype, device) -> Array:
     if isinstance(dtype, int) and not isinstance(dtype, bool):
         call = f"{name}({shape}, {dtype})", f"{name}(({shape}, {dtype}))"
         raise TypeError(f"{name}: {dtype} is no dtype; did you accidentally write `{call[0]}` when you meant `{call[1]}`?")
-    dtype = dtype_or(dtype, dtypes.default_float())
-    x = _filled(literal(value, dtype), shape_of(name, shape))
+    dtype, shape = dtype_or(dtype, dtypes.default_float()), shape_of(name, shape)
+    x = filled_keys(shape, dtype, value) if dtypes.is_key(dtype) else _filled(literal(value, dtype), shape)
     return on_device(x, device)
 
 
@@ -179,7 +180,9 @@ def full(shape, fill_value, dtype=None, *, device=None) -> Array:
     value = operand("full", fill_value)
     found, weak = dtypes.dtype_of(value)
     dtype, weak = (found, weak) if dtype is None else (dtypes.canonical(dtype), False)
-    if np.ndim(value) == 0 and not isinstance(value, Array):
+    if dtypes.is_key(dtype) and not dtypes.is_key(found):
+        x = filled_keys(shape, dtype, concrete("full", "a word of keys", value).item())
+    elif np.ndim(value) == 0 and not isinstance(value, Array):
         x = _filled(literal(value, dtype, weak), shape)
     else:
         x = spread(ew.convert(as_array(value), dtype, weak), _checked_spread("full", value, shape))

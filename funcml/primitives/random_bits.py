@@ -1,9 +1,7 @@
-"""Random bits: the threefry block cipher, XLA's generator, and keys as a type of their own.
+"""Random bits: the threefry block cipher and XLA's generator.
 
     threefry2x32      : k1, k2, x1, x2 [*shape] of u32 -> y1, y2 [*shape] of u32       20 rounds
     rng_bit_generator : state u32[4], shape, dtype -> new state u32[4], bits [*shape]
-    random_wrap       : u32 [*shape, n] -> key [*shape]
-    random_unwrap     : key [*shape] -> u32 [*shape, n]
 
 Nothing here has a derivative. Source of the cipher: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
 1, 2, 3" (2011).
@@ -23,30 +21,23 @@ from funcml.primitives.rows import list_of
 from funcml.primitives.shaping import concatenate, slice_in_dim
 from funcml.primitives.tangents import zero_tangent, zeros
 
-__all__ = [
-    "KEY", "random_unwrap", "random_unwrap_p", "random_wrap", "random_wrap_p", "rng_bit_generator", "rng_bit_generator_p",
-    "threefry2x32", "threefry2x32_p",
-]
+__all__ = ["rng_bit_generator", "rng_bit_generator_p", "threefry2x32", "threefry2x32_p"]
 
-KEY = dtypes.KeyDtype("threefry2x32")
 _U32 = np.dtype("uint32")
 
 
-class _Constant(Primitive):
-    """What has no derivative."""
-
-    def jvp_rule(self, primals, tangents, **params):
-        out = bind(self, primals, params)
-        return out, [zero_tangent(y) for y in out] if self.multiple_results else zero_tangent(out)
-
-
-# ---- ciphers and generators ------------------------------------------------------------------------------------
-
-
-class Threefry2x32(_Constant):
-    """y = E_k(x): the words (x1, x2) under the key (k1, k2), element by element."""
+class _Generator(Primitive):
+    """What gives several results without a derivative."""
 
     multiple_results = True
+
+    def jvp_rule(self, primals, tangents, **params):
+        outs = bind(self, primals, params)
+        return outs, [zero_tangent(y) for y in outs]
+
+
+class Threefry2x32(_Generator):
+    """y = E_k(x): the words (x1, x2) under the key (k1, k2), element by element."""
 
     def type_rule(self, *avals):
         if len(avals) != 4 or any(a.dtype != _U32 or a.shape != avals[0].shape for a in avals):
@@ -71,10 +62,8 @@ _ALGORITHMS = ("default", "three_fry", "philox")
 _STATES = ((4,), np.dtype("uint32")), ((2,), np.dtype("uint64"))
 
 
-class RngBitGenerator(_Constant):
+class RngBitGenerator(_Generator):
     """XLA's generator of random bits: fast, and other bits on each platform unless `algorithm` names one."""
-
-    multiple_results = True
 
     def type_rule(self, state, *, shape, dtype, algorithm):
         if (state.shape, state.dtype) not in _STATES:
@@ -102,45 +91,3 @@ rng_bit_generator_p = RngBitGenerator("rng_bit_generator")
 def rng_bit_generator(state, shape, dtype=_U32, algorithm: str = "default"):
     """[the state u32[4] or u64[2] after the call, random bits of this shape and unsigned dtype]."""
     return bind(rng_bit_generator_p, (state,), {"shape": tuple(shape), "dtype": dtype, "algorithm": algorithm})
-
-
-# ---- keys ------------------------------------------------------------------------------------------------------
-
-
-class RandomWrap(_Constant):
-    """Groups of words [*shape, n] as keys [*shape]."""
-
-    def type_rule(self, words, *, impl):
-        dtype = dtypes.KeyDtype(impl)
-        if words.dtype != _U32 or words.shape[-1:] != dtype.key_shape:
-            raise TypeError(f"random_wrap expects the words of keys, u32[..., {dtype.key_shape[0]}], got {words}")
-        return shaped(words.shape[:-1], dtype)
-
-    def batch_rule(self, axis, operands, dims, *, impl):
-        return random_wrap(moveaxis(operands[0], dims[0], 0), impl), 0
-
-
-class RandomUnwrap(_Constant):
-    """Keys [*shape] as groups of words [*shape, n]."""
-
-    def type_rule(self, key):
-        if not dtypes.is_key(key.dtype):
-            raise TypeError(f"random_unwrap expects keys, key<fry>[...], got {key}")
-        return shaped((*key.shape, *key.dtype.key_shape), _U32)
-
-    def batch_rule(self, axis, operands, dims):
-        return random_unwrap(operands[0]), dims[0]
-
-
-random_wrap_p = RandomWrap("random_wrap")
-random_unwrap_p = RandomUnwrap("random_unwrap")
-
-
-def random_wrap(words, impl: str = "threefry2x32"):
-    """The keys made of these words: u32[..., n] -> key[...]."""
-    return bind(random_wrap_p, (words,), {"impl": impl})
-
-
-def random_unwrap(key):
-    """The words of keys: key[...] -> u32[..., n]; of what are words already, themselves."""
-    return bind(random_unwrap_p, (key,)) if dtypes.is_key(aval_of(key).dtype) else key

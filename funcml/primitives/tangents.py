@@ -11,6 +11,7 @@ from funcml.core.avals import ShapedArray
 from funcml.core.linear import Zero
 from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim
+from funcml.primitives.keys import filled_keys
 
 __all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_tangent", "zeros"]
 
@@ -32,7 +33,9 @@ def scalar_of(aval: ShapedArray, value):
 
 
 def zeros(aval: ShapedArray):
-    """An array of zeros of this type; for float0, which no device holds, a NumPy array."""
+    """An array of zeros of this type; for float0, which no device holds, a NumPy array; keys with words of zero."""
+    if dtypes.is_key(aval.dtype):
+        return filled_keys(aval.shape, aval.dtype, 0)
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return broadcast_in_dim(scalar_of(aval, 0), aval.shape)

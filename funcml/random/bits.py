@@ -10,7 +10,7 @@ from funcml import dtypes
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import shape_of
-from funcml.primitives.random_bits import random_unwrap
+from funcml.primitives.keys import random_unwrap
 from funcml.random.implementations import UNSIGNED_OF_WIDTH, implementation_of
 from funcml.random.keys import one_key
 

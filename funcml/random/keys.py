@@ -21,7 +21,7 @@ from funcml.primitives.axes import broadcast_in_dim, reshape
 from funcml.primitives.bits import shift_right_logical
 from funcml.primitives.elementwise import convert
 from funcml.primitives.identities import copy
-from funcml.primitives.random_bits import random_unwrap, random_wrap
+from funcml.primitives.keys import random_unwrap, random_wrap
 from funcml.random.implementations import IMPLEMENTATIONS, default_dtype, implementation_of
 
 __all__ = [

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import funcml as fm
-from funcml import dtypes, random
+from funcml import dtypes, lax, random
+from funcml import numpy as fnp
 from funcml.primitives import axes, elementwise, gather_scatter, identities, indexing, shaping, sorting
-from funcml.primitives.random_bits import random_unwrap, random_wrap, rng_bit_generator, threefry2x32
+from funcml.primitives.keys import random_unwrap, random_wrap
+from funcml.primitives.random_bits import rng_bit_generator, threefry2x32
 from funcml.random import ciphers
 
 IMPLS = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
@@ -197,6 +199,36 @@ def test_moving_keys_about(impl):
     for name, (_, want) in ON_KEYS.items():
         np.testing.assert_array_equal(plain[name], want(bits[0]), name)
         np.testing.assert_array_equal(mapped[name], np.stack([want(w) for w in bits]), name)
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_keys_in_loops(impl):
+    key = random.key(5, impl=impl)
+    keys = random.split(key, (3, 4))
+    turned = fm.jit(lambda ks: lax.scan(lambda _, k: (None, k[::-1]), None, ks))(keys)[1]
+    np.testing.assert_array_equal(words(turned), words(keys)[:, ::-1])
+
+    def walk(x):
+        return lax.while_loop(lambda s: s[1] < 50.0, lambda s: (random.split(s[0])[0], s[1] * x + random.uniform(s[0])), (key, x))
+
+    k, x = key, 2.0
+    while x < 50:
+        k, x = random.split(k)[0], x * 2 + float(random.uniform(k))
+    found, total = walk(2.0)
+    np.testing.assert_array_equal(words(found), words(k))
+    np.testing.assert_allclose(total, x, 1e-6)
+    slope = fm.grad(lambda x: walk(x)[1])(2.0)
+    np.testing.assert_allclose(slope, (walk(2.001)[1] - walk(1.999)[1]) / 0.002, 1e-2)
+
+
+def test_keys_of_equal_words():
+    for dtype in (KEY.dtype, random.key_dtype("rbg")):
+        n = dtype.key_shape[0]
+        assert words(fnp.zeros((2,), dtype)).tolist() == [[0] * n] * 2
+        assert words(fnp.full((), 7, dtype)).tolist() == [7] * n
+        keys = random.split(random.key(0, impl=dtype.impl))
+        assert words(fnp.full_like(keys, keys[0])).tolist() == [words(keys[0]).tolist()] * 2
+        assert fm.device_get(keys) is keys
 
 
 def test_keys_under_derivatives():
