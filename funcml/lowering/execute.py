@@ -25,6 +25,7 @@ from funcml.core.errors import user_facing
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
 from funcml.core.tracing import eval_jaxpr, no_frames, trace
 from funcml.core.values import Array
+from funcml.dtypes import float0
 from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
 from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_module
@@ -174,23 +175,30 @@ def _device_count() -> int:
 
 
 def placed(values: Sequence) -> tuple[list[DeviceArray], object]:
-    """The values as arrays on one device, and that device: the one that is not the default, if some are elsewhere."""
-    arrays = [x if type(x) is DeviceArray else asarray(x) for x in values]
+    """The values as arrays on one device, and that device: the one that is not the default, if some are elsewhere.
+
+    Arrays of float0, which no device holds and nothing computes with, stay as they are.
+    """
+    arrays = [x if type(x) is DeviceArray or _is_float0(x) else asarray(x) for x in values]
     default = pjrt.default_device()
     if _device_count() == 1:
         return arrays, default
-    homes = [pjrt.buffer_device(a._buffer) for a in arrays]
-    others = {d for d in homes if d != default}
+    homes = [pjrt.buffer_device(a._buffer) if type(a) is DeviceArray else None for a in arrays]
+    others = {d for d in homes if d is not None and d != default}
     if not others:
         return arrays, default
     if len(others) > 1:
         raise ValueError(f"arrays on different devices: {sorted(map(str, others))}; move them with `device_put(x, device)`")
     (device,) = others
     moved = [
-        a if home == device else DeviceArray(pjrt.copy_buffer(a._buffer, device), a.aval)
+        a if home in (device, None) else DeviceArray(pjrt.copy_buffer(a._buffer, device), a.aval)
         for a, home in zip(arrays, homes, strict=True)
     ]
     return moved, device
+
+
+def _is_float0(x) -> bool:
+    return getattr(x, "dtype", None) == float0
 
 
 _CACHE_LIMIT = 4096

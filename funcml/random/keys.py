@@ -11,15 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from funcml import dtypes
+from funcml.core.config import config
 from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy.arguments import shape_of
-from funcml.numpy.promotion import as_array, operand
+from funcml.numpy.promotion import as_array, literal, operand
 from funcml.primitives import shaping
 from funcml.primitives.axes import broadcast_in_dim, reshape
 from funcml.primitives.bits import shift_right_logical
-from funcml.primitives.elementwise import convert
+from funcml.primitives.elementwise import add, convert
 from funcml.primitives.identities import copy
 from funcml.primitives.keys import random_unwrap, random_wrap
 from funcml.random.implementations import IMPLEMENTATIONS, default_dtype, implementation_of
@@ -102,6 +103,8 @@ def _seed(name: str, seed):
 
 @fused(static=("dtype", "typed"))
 def _from_seed(seed, dtype, typed: bool):
+    if config.random_seed_offset:
+        seed = add(as_array(seed), literal(config.random_seed_offset, aval_of(seed).dtype))
     wide = dtypes.bit_width(aval_of(seed).dtype) == 64
     high = convert(shift_right_logical(seed, 32), _U32) if wide else np.uint32(0)
     words = IMPLEMENTATIONS[dtype.impl].seed(broadcast_in_dim(high, ()), broadcast_in_dim(convert(seed, _U32), ()))

@@ -239,3 +239,12 @@ def test_a_static_field_that_does_not_hash_is_named():
 
     with pytest.raises(TypeError, match="c"):
         fm.jit(lambda m: m.a)(M(1.0, np.ones(3)))
+
+
+def test_results_of_float0():
+    x, mask = np.float32([1, 2]), np.array([True, False])
+    _, pullback = fm.vjp(lambda x, m: fm.numpy.where(m, x, 0), x, mask)
+    for f in (fm.jit(pullback), fm.jit(lambda ct: pullback(ct))):
+        for _ in range(2):
+            ct, none = f(x)
+            assert ct.tolist() == [1, 0] and none.dtype == fm.float0 and none.shape == (2,)

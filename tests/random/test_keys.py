@@ -10,6 +10,7 @@ import pytest
 import funcml as fm
 from funcml import dtypes, lax, random
 from funcml import numpy as fnp
+from funcml.core.config import config
 from funcml.primitives import axes, elementwise, gather_scatter, identities, indexing, shaping, sorting
 from funcml.primitives.keys import random_unwrap, random_wrap
 from funcml.primitives.random_bits import rng_bit_generator, threefry2x32
@@ -36,6 +37,15 @@ def test_seeds(seed):
 def test_seeds_of_64_bits_count_whole(seed):
     with jax.enable_x64(True):
         np.testing.assert_array_equal(random.PRNGKey(seed), jax.random.PRNGKey(seed))
+
+
+def test_an_offset_of_seeds():
+    config.update("random_seed_offset", 3)
+    try:
+        np.testing.assert_array_equal(random.PRNGKey(4), [0, 7])
+    finally:
+        config.update("random_seed_offset", 0)
+    np.testing.assert_array_equal(random.PRNGKey(4), [0, 4])
 
 
 def test_split_and_fold_in():
