@@ -48,9 +48,6 @@ def prefixed(namespace: str, names: str) -> set[str]:
 
 #: names that are being built, by family
 TO_COME: dict[str, set[str]] = {
-    "numpy": prefixed("numpy", """
-        polyfit roots spacing
-    """),
     "lax": prefixed("lax", """
         all_gather all_to_all axis_index axis_size pbroadcast pcast platform_dependent pmax pmean pmin ppermute pshuffle
         psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint

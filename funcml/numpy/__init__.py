@@ -29,8 +29,10 @@ from funcml.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, diagonal, eye, fill_diagonal, identity, mask_indices, tri,
     tril, tril_indices, tril_indices_from, triu, triu_indices, triu_indices_from,
 )
+from funcml.numpy.fitting import poly, polyfit, roots
 from funcml.numpy.floats import (
     copysign, frexp, heaviside, isfinite, isinf, isnan, isneginf, isposinf, ldexp, nan_to_num, nextafter, signbit,
+    spacing,
 )
 from funcml.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from funcml.numpy.integers import gcd, lcm
@@ -41,7 +43,7 @@ from funcml.numpy.logic import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj, isscalar, iterable,
 )
 from funcml.numpy.joining import append, block, column_stack, concat, concatenate, dstack, hstack, stack, vstack
-from funcml.numpy.polynomials import poly, polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander
+from funcml.numpy.polynomials import polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, trim_zeros, vander
 from funcml.numpy.running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from funcml.numpy.storage import frombuffer, fromfile, fromiter, fromstring, load, save, savez
 from funcml.numpy.grids import c_, index_exp, mgrid, ogrid, r_, s_
@@ -156,6 +158,7 @@ __all__ = [
     "nan_to_num",
     "nextafter",
     "signbit",
+    "spacing",
     # sums of products
     "convolve",
     "correlate",
@@ -444,10 +447,12 @@ __all__ = [
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
     "polyval",
+    "roots",
     "trim_zeros",
     "vander",
     # divisors

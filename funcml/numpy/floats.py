@@ -90,6 +90,31 @@ def _wide(x):
     return ew.convert(x, dtypes.float32) if dtypes.bit_width(_dtype(x)) < 32 else x
 
 
+# Of a number with the exponent field E and m bits of mantissa the last bit counts 2^(E - bias - m): as a float, the field E - m,
+# or, where that is below 1, the bit E - 1 alone. All is done on bits, since arithmetic may take subnormal numbers for 0.
+def _spacing(x):
+    if _is_complex(x):
+        raise TypeError(f"spacing expects real numbers, got {aval_of(x)}")
+    dtype = _dtype(x)
+    mantissa, bias = _layout(dtype)
+    code = _bits_of(ew.convert(x, dtype))
+    size = ew.and_(code, dtypes.iinfo(_dtype(code)).max)
+    field = bits.shift_right_logical(size, mantissa)
+    last = ew.sub(field, mantissa)
+    subnormal = bits.shift_left(fill(size, 1), ew.max(ew.min(ew.sub(field, 1), fill(field, mantissa)), 0))
+    found = ew.select(ew.gt(last, 0), bits.shift_left(ew.max(last, 0), mantissa), subnormal)
+    infinite = (2 * bias + 1) << mantissa
+    found = ew.select(ew.eq(size, infinite - 1), fill(found, infinite), found)
+    found = ew.select(ew.ge(size, infinite), fill(found, infinite + 1), found)
+    negative = ew.and_(ew.lt(code, 0), ew.gt(size, 0))
+    return bits.bitcast_convert(ew.select(negative, ew.or_(found, fill(found, dtypes.iinfo(_dtype(code)).min)), found), dtype)
+
+
+spacing = unary(
+    "spacing", _spacing, "The distance from x to the float next to it that is further from 0, with the sign of x.", inexact=True
+)
+
+
 def ldexp(x1, x2, /):
     """x1 times 2 ** x2; x2 are integers."""
     return _ldexp_of(operand("ldexp", x1), operand("ldexp", x2))

@@ -24,7 +24,7 @@ from funcml.primitives import shaping
 from funcml.primitives import transcendental as tr
 
 __all__ = [
-    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "trim_zeros", "vander",
+    "from_roots", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "trim_zeros", "vander",
 ]
 
 
@@ -135,18 +135,18 @@ def _quotient(u, v):
     return factors, _padded(left, steps, 0)
 
 
-def poly(seq_of_zeros) -> Array:
+def from_roots(roots) -> Array:
     """The coefficients of the polynomial with these roots and the leading coefficient 1.
 
-    >>> poly(np.array([1.0, 2.0]))
+    >>> from_roots(np.array([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float64)
     """
-    return _poly(operand("poly", seq_of_zeros))
+    return _from_roots(operand("poly", roots))
 
 
 # multiplied with (x - r) for one root after another
 @fused
-def _poly(roots):
+def _from_roots(roots):
     roots = as_array(to_inexact("poly", roots))
     (roots,) = _vectors("poly", roots)
     n = roots.size

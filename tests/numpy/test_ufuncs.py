@@ -236,3 +236,15 @@ def test_inverse_functions_of_complex_numbers_at_the_edges(name, dtype):
     got, want = np.asarray(getattr(jnp, name)(z)), getattr(np, name)(z)
     for part in ("real", "imag"):
         np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-5 if dtype == "complex64" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_spacing(dtype):
+    f = np.finfo(dtype)
+    step = f.smallest_normal * dtype(2.0) ** f.nmant
+    x = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, f.max, f.smallest_subnormal, -f.smallest_normal / 4, -f.smallest_normal]
+    x = np.array([*x, step, step / 2, -step * 3.7, 1e-5, 100.5], dtype)
+    with np.errstate(over="ignore"):
+        want = np.spacing(x)
+    np.testing.assert_array_equal(np.asarray(jnp.spacing(x)), want)
+    assert jnp.spacing(jnp.bfloat16(1)) == 2.0**-7
