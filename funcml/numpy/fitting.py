@@ -67,8 +67,8 @@ def roots(p, *, strip_zeros: bool = True) -> Array:
     Zeros in front of `p` are left out, for which its values must be known; with `strip_zeros=False` they need not be, and for
     each such zero one root is nan. The derivative at a multiple root is infinite.
 
-    >>> roots(np.array([1.0, 0.0, 1.0])).real
-    Array([0., 0.], dtype=float64)
+    >>> roots(np.array([1.0, -3.0, 2.0])).real.round(6)
+    Array([2., 1.], dtype=float64)
     """
     p = as_array(to_inexact("roots", operand("roots", p)))
     if p.ndim > 1:
