@@ -77,6 +77,25 @@ def test_derivatives(rng, name):
     np.testing.assert_allclose(fm.jacobian(f)(a, b), exact, rtol=1e-6, atol=1e-8)
 
 
+def test_what_multiplies_by_an_operator_will_do(rng):
+    a, b = system(rng, 4, "float64", True)
+
+    class Operator:
+        shape = (4, 4)
+
+        def __matmul__(self, x):
+            return a @ x
+
+    for solver in (cg, bicgstab, gmres):
+        np.testing.assert_allclose(solver(Operator(), b, tol=1e-12)[0], np.linalg.solve(a, b), rtol=1e-8)
+
+
+def test_a_weak_right_hand_side_has_a_weak_solution():
+    b = jnp.broadcast_to(jnp.asarray(2.0), (2,))
+    assert b.weak_type and cg(lambda x: 2 * x, b)[0].weak_type
+    assert not cg(lambda x: 2 * x, np.ones(2))[0].weak_type
+
+
 def test_many_systems_at_once(rng):
     a = np.stack([system(rng, 5, "float64", True)[0] for _ in range(3)])
     b = rng.normal(size=(3, 5))
@@ -85,7 +104,7 @@ def test_many_systems_at_once(rng):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: cg(np.ones((2, 3)), np.ones(2)), r"a square matrix or a linear function, got f64\[2,3\]"),
+    (lambda: cg(np.ones((2, 3)), np.ones(2)), r"a square matrix or a linear function, got one of shape \(2, 3\)"),
     (lambda: cg(np.eye(2), np.ones(2), np.ones(3)), r"must have the same shapes, got f64\[3\] and f64\[2\]"),
     (lambda: cg(np.eye(2), np.ones(2), (np.ones(2),)), "must be of one tree structure"),
     (lambda: gmres(np.eye(2), np.ones(2), solve_method="fast"), "'batched' or 'incremental', got 'fast'"),

@@ -12,6 +12,7 @@ that one: x' = A^-1 (b' - A' x). Vectors below are all leaves of a tree in one.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -74,13 +75,13 @@ def gmres(
 
 def _solved(name: str, solver: Callable, A, b, x0, M, maxiter, options, symmetric: bool):
     """The solution as a tree like `b`."""
-    matrix = None if callable(A) else _square(name, A)
+    A, M = _operator(name, A), _operator(name, _same if M is None else M)
+    matrix = A.args[0] if isinstance(A, functools.partial) and A.func is dot else None
     b = tree.map(lambda x: as_array(to_inexact(name, operand(name, x))), b)
     if matrix is not None:
         b = tree.map(lambda x: ew.convert(x, dtypes.result_type(x.dtype, matrix.dtype)), b)
     x0 = tree.map(lambda x: x * 0, b) if x0 is None else _like(name, x0, b)
-    M = _same if M is None else M
-    A, M = (f if callable(f) else functools.partial(dot, _square(name, f), precision="highest") for f in (A, M))
+    weak = tree.map(lambda x: x.weak_type, b)
     flat, unravel = ravel_pytree(b)
     limit = 10 * flat.size if maxiter is None else maxiter
     start = ravel_pytree(x0)[0]
@@ -93,18 +94,24 @@ def _solved(name: str, solver: Callable, A, b, x0, M, maxiter, options, symmetri
 
     symmetric = symmetric and not dtypes.is_complex(flat.dtype)
     back = functools.partial(solve, start * 0)
-    return custom_linear_solve(A, b, functools.partial(solve, start), back, symmetric=symmetric)
+    x = custom_linear_solve(A, b, functools.partial(solve, start), back, symmetric=symmetric)
+    return tree.map(lambda x, is_weak: ew.convert(x, x.dtype, is_weak), x, weak)
 
 
 def _same(x):
     return x
 
 
-def _square(name: str, A) -> Array:
-    A = as_array(to_inexact(name, operand(name, A)))
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"{name} expects a square matrix or a linear function, got {A.aval}")
-    return A
+def _operator(name: str, A) -> Callable:
+    """The linear function that a matrix is, an object that multiplies by `@`, or a function."""
+    if callable(A):
+        return A
+    multiplies = hasattr(A, "__matmul__") and not isinstance(A, np.ndarray | Array)
+    A = A if multiplies else as_array(to_inexact(name, operand(name, A)))
+    shape = tuple(getattr(A, "shape", (0, 0)))
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{name} expects a square matrix or a linear function, got one of shape {shape}")
+    return functools.partial(operator.matmul, A) if multiplies else functools.partial(dot, A, precision="highest")
 
 
 def _like(name: str, x0, b):
