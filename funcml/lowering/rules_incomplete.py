@@ -69,7 +69,8 @@ def _log_poisson(a, x):
     a_small = cases((large, 1), a)
     power = cases((ew.eq(a_small, 0.0), 0), ew.mul(a_small, tr.log(x)))
     direct = ew.sub(ew.sub(power, x), special.lgamma(ew.add(a_small, 1.0)))
-    return cases((large, ew.neg(ew.add(distance, rest))), direct)
+    infinite = ew.and_(ew.eq(x, math.inf), ew.lt(a, math.inf))
+    return cases((infinite, -math.inf), (large, ew.neg(ew.add(distance, rest))), direct)
 
 
 lowers(incomplete.log_poisson_p)(smooth(_log_poisson))

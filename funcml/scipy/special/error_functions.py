@@ -184,7 +184,14 @@ def log_normal_cdf(x):
     return jnp.where(x == -math.inf, x, jnp.where(left, low, high))
 
 
-log_normal_cdf.defjvps(lambda t, ans, x: t * jnp.exp(_log_density(x) - ans))
+def _inverse_mills_ratio(x, log_cdf):
+    """p(x) / P(x), on the left by erfcx: the logarithms would cancel."""
+    left = x < 0
+    far = math.sqrt(2 / math.pi) / erfcx_positive(jnp.where(left, -_ROOT_HALF * x, 0.0))
+    return jnp.where(left, far, jnp.exp(_log_density(x) - log_cdf))
+
+
+log_normal_cdf.defjvps(lambda t, ans, x: t * _inverse_mills_ratio(x, ans))
 
 
 @elementwise(name="log_ndtr")
@@ -275,7 +282,7 @@ def _owens_t(h, a):
     # for h, a >= 0:  T(h, a) = (Q(h) + Q(a h)) / 2 - Q(h) Q(a h) - T(a h, 1 / a), Q the upper tail
     q, r = normal_cdf(-h), normal_cdf(-jnp.where((h == 0) | (a == 0), 0.0, a * h))
     value = jnp.where(steep, 0.5 * (q + r) - q * r - inner, inner)
-    value = jnp.where(a == math.inf, 0.5 * q, value)
+    value = jnp.where(h == math.inf, 0.0, jnp.where(a == math.inf, 0.5 * q, value))
     return sign * jnp.where((h != h) | (a != a), math.nan, value)
 
 

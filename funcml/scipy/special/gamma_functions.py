@@ -410,7 +410,7 @@ def bernoulli(n: int):
 def _bernoulli_numbers(n: int) -> np.ndarray:
     out = np.zeros(n + 1)
     out[: min(n, 1) + 1] = [1, -0.5][: min(n, 1) + 1]
-    count = min(n // 2, 130)
+    count = min(n // 2, 129)  # B_260 is beyond float64
     tangent = [0, 1]
     for k in range(2, count + 1):
         tangent.append((k - 1) * tangent[k - 1])
