@@ -403,7 +403,8 @@ def bernoulli(n: int):
     n = index_of("bernoulli", "n", n)
     if n < 0:
         raise ValueError(f"bernoulli expects n >= 0, got {n}")
-    return jnp.asarray(_bernoulli_numbers(n), dtype=dtypes.default_float())
+    with np.errstate(over="ignore"):
+        return jnp.asarray(_bernoulli_numbers(n).astype(dtypes.default_float()))
 
 
 # from the tangent numbers: B_2k = (-1)^(k-1) 2k T_k / (4^k (4^k - 1))                                 DLMF 24.15.4
