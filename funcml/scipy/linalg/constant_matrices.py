@@ -1,6 +1,6 @@
 """Matrices that have a name and a size: Hilbert, Pascal, Helmert, Hadamard, Fourier.
 
-Their elements are found in exact arithmetic and rounded once; with a closed form there is nothing to compute on a device.
+Their elements are found by exact arithmetic and then rounded; with a closed form there is nothing to compute on a device.
 """
 
 from __future__ import annotations
@@ -27,8 +27,17 @@ def _size(name: str, n, least: int = 0) -> int:
 
 def _rounded(n: int, element) -> Array:
     """[n, n] of element(i, j), in the default float dtype."""
-    exact = np.array([[float(element(i, j)) for j in range(n)] for i in range(n)])
-    return asarray(exact.reshape(n, n).astype(dtypes.default_float()))
+    exact = np.array([[_float(element(i, j)) for j in range(n)] for i in range(n)])
+    with np.errstate(over="ignore"):
+        return asarray(exact.reshape(n, n).astype(dtypes.default_float()))
+
+
+def _float(x) -> float:
+    """`x` as a float, infinite where it is beyond all floats."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
 
 
 def hilbert(n: int) -> Array:
@@ -38,7 +47,8 @@ def hilbert(n: int) -> Array:
     Array([[1.        , 0.5       ],
            [0.5       , 0.33333334]], dtype=float32)
     """
-    return _rounded(_size("hilbert", n), lambda i, j: 1 / (i + j + 1))
+    places = np.arange(_size("hilbert", n))
+    return asarray((1 / (places[:, None] + places + 1)).astype(dtypes.default_float()))
 
 
 def invhilbert(n: int) -> Array:

@@ -34,7 +34,7 @@ def _coefficients(order: int) -> list[float]:
     ]
 
 
-def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
+def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices `A` [.., n, n]; nan where more than `max_squarings` squarings are needed.
 
     `upper_triangular` says that A is.
@@ -104,7 +104,7 @@ def _squared(x, times, limit):
     return lax.scan(step, x, jnp.arange(limit, dtype=times.dtype))[0]
 
 
-def expm_frechet(A, E, *, method: str | None = None, compute_expm: bool = True):  # noqa: N803
+def expm_frechet(A, E, *, method: str | None = None, compute_expm: bool = True):
     """(expm(A), its derivative at A in the direction E), or the derivative alone, for matrices [.., n, n].
 
     `method` has no effect.

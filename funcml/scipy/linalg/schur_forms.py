@@ -35,7 +35,7 @@ def schur(a, output: str = "real") -> tuple[Array, ...]:
 # ---- from the real form to the complex one -----------------------------------------------------------------------
 
 
-def rsf2csf(T, Z, check_finite: bool = True) -> tuple[Array, Array]:  # noqa: N803
+def rsf2csf(T, Z, check_finite: bool = True) -> tuple[Array, Array]:
     """(t, z), the complex Schur form that belongs to the real one, `T` and `Z` [.., n, n], by a rotation for each block."""
     t, z = square("rsf2csf", T, Z)
     if t.shape[-1] != z.shape[-1]:
@@ -94,7 +94,7 @@ def _complex_schur(a):
 # ---- Sylvester's equation ----------------------------------------------------------------------------------------
 
 
-def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
+def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """X [.., m, n] with A X + X B = C, for A [.., m, m] and B [.., n, n].
 
     'schur' is accurate (R. Bartels and G. Stewart, 1972) and exists on CPU only; 'eigen' is for matrices whose eigenvectors are
@@ -134,7 +134,7 @@ def _by_eig(a, b, c, tol):
 # ---- roots and functions -----------------------------------------------------------------------------------------
 
 
-def sqrtm(A, blocksize: int = 1) -> Array:  # noqa: N803
+def sqrtm(A, blocksize: int = 1) -> Array:
     """The principal square root of `A` [.., n, n]: X with X X = A, in the complex dtype of its precision.
 
     Where there is none (a defective eigenvalue 0), elements are inf or nan. `blocksize` must be 1.
@@ -169,7 +169,7 @@ def _sqrtm(a):
     return _root(a)
 
 
-def funm(A, func, disp: bool = True):  # noqa: N803
+def funm(A, func, disp: bool = True):
     """`func` of the square matrix `A` [n, n], in the complex dtype of its precision.
 
     With the Schur form A = Z T Z^H it is Z F Z^H, where F has func of the diagonal of T on its own and commutes with T.
