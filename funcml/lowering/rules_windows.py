@@ -1,7 +1,7 @@
 """StableHLO of `primitives.windows`.
 
-XLA's CPU backend visits the elements of a window one by one; small windows are there written as an operation on slices of the
-array, which it vectorises.
+XLA's CPU backend visits the elements of a window one by one. Small windows are there written as an operation on slices of the
+array, which it vectorises; long ones along each axis by itself, by windows of half the length.
 """
 
 from __future__ import annotations
@@ -54,9 +54,16 @@ def _on_cpu(emit, operation, neutral, x, aval, window, out):
     x = x if given is aval else emit.convert(x, aval, given)
     for part in _separate(window) if window.size > _FEW else [window]:
         there = summed if part is window else given.update(shape=part.result_shape(given.shape))
-        reduce = _by_window if part.size > _FEW else _by_slices
-        x, given = reduce(emit, operation, neutral, x, given, part, there), there
+        x, given = _best(part)(emit, operation, neutral, x, given, part, there), there
     return x if wide == aval.dtype else emit.convert(x, summed, out)
+
+
+def _best(window: Window):
+    """The way to write a window: few slices, doubling where many windows overlap, or the operation itself."""
+    if window.size <= _FEW:
+        return _by_slices
+    (axis,) = [d for d, k in enumerate(window.dimensions) if k > 1]
+    return _by_doubling if 4 * window.strides[axis] <= window.size else _by_window
 
 
 def _separate(window: Window):
@@ -75,6 +82,39 @@ def _by_slices(emit, operation, neutral, x, aval, window, out):
         part = slice_text(emit, x, aval, out, *bounds)
         total = part if total is None else emit.op(f"stablehlo.{operation} {total}, {part} : {tensor_type(out)}")
     return total
+
+
+def _by_doubling(emit, operation, neutral, x, aval, window, out):
+    """Windows of 1, 2, 4, .. elements along the one axis, each made of two of half the length; those that the binary digits
+    of the length name are put one behind the other."""
+    (axis,) = [d for d, k in enumerate(window.dimensions) if k > 1]
+    length, step = window.dimensions[axis], window.window_dilation[axis]
+
+    def joined(left, right, apart):
+        """What covers `left`, then `right` from `apart` elements on."""
+        (x, x_aval), (y, y_aval) = left, right
+        n = min(x_aval.shape[axis], y_aval.shape[axis] - apart * step)
+        to = x_aval.update(shape=(*x_aval.shape[:axis], n, *x_aval.shape[axis + 1 :]))
+        parts = [_part_along(emit, v, a, to, axis, start) for v, a, start in ((x, x_aval, 0), (y, y_aval, apart * step))]
+        return emit.op(f"stablehlo.{operation} {', '.join(parts)} : {tensor_type(to)}"), to
+
+    power = _padded(emit, x, aval, emit.constant(neutral, shaped((), aval.dtype)), window)
+    found, covered, size = None, 0, 1
+    while covered < length:
+        if length & size:
+            found = power if found is None else joined(found, power, covered)
+            covered += size
+        if covered < length:
+            power, size = joined(power, power, size), 2 * size
+    return _part_along(emit, *found, out, axis, 0, window.strides[axis])
+
+
+def _part_along(emit, x, aval, out, axis, start, stride=1):
+    """The part of `x` from `start` on along `axis` that has the shape of `out`."""
+    starts, limits, strides = [0] * aval.ndim, list(aval.shape), [1] * aval.ndim
+    starts[axis], strides[axis] = start, stride
+    limits[axis] = start + (out.shape[axis] - 1) * stride + 1
+    return slice_text(emit, x, aval, out, starts, limits, strides)
 
 
 def _padded(emit, x, aval, fill, window: Window):

@@ -54,6 +54,17 @@ def test_under_every_transform(window, name):
     check_products(lambda x: jnp.where(found, reduce(x, window), 0), x, order=2 if name == "max" and window.size < 9 else 1)
 
 
+@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("length, stride, dilation, padding", [
+    (37, 1, 1, (0, 0)), (64, 3, 1, (5, 70)), (45, 2, 3, (-2, 40)), (40, 30, 1, (0, 0)), (100, 25, 1, (90, 90)),
+])  # fmt: skip
+def test_long_windows(length, stride, dilation, padding, name):
+    reduce, fold, neutral = FOLDS[name]
+    window = Window((1, length, 2), (1, stride, 1), ((0, 0), padding, (0, 0)), (1, 2, 1), (1, dilation, 1))
+    x = RNG.normal(size=(2, 75, 3))
+    np.testing.assert_allclose(reduce(x, window), reference(x, window, fold, neutral), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
 def test_another_platform_gets_the_operation_itself(window):
     x = RNG.normal(size=(5, 6))
