@@ -9,6 +9,9 @@ elements that attain it.
 
 from __future__ import annotations
 
+import builtins
+import functools
+
 import numpy as np
 
 from funcml import dtypes
@@ -16,10 +19,10 @@ from funcml.core.avals import shaped
 from funcml.core.ir import Primitive
 from funcml.core.linear import is_zero
 from funcml.core.tracing import aval_of, bind
-from funcml.primitives.axes import AxisPrimitive, broadcast_in_dim, reduce_sum
-from funcml.primitives.elementwise import add_any, convert, div, eq, max, select
-from funcml.primitives.patches import Window, dilated_length, patches, views
-from funcml.primitives.shaping import pad
+from funcml.primitives.axes import AxisPrimitive, broadcast_in_dim
+from funcml.primitives.elementwise import add_any, convert, div, eq, max, min, select
+from funcml.primitives.patches import Window, dilated_length, padded, views
+from funcml.primitives.shaping import pad, slice_in_dim
 from funcml.primitives.tangents import scalar_of, zero_tangent, zeros
 
 __all__ = ["check_window", "reduce_window_max", "reduce_window_min", "reduce_window_sum"]
@@ -64,8 +67,8 @@ class ReduceWindowSum(AxisPrimitive):
         return reduce_window_sum(operands[0], window.at(dims[0])), dims[0]
 
 
-#: windows of more elements are laid out side by side: as slices they would be that many operations
-_FEW = 36
+#: the derivative of windows of more elements goes along one axis after the other
+_FEW = 9
 
 
 class ReduceWindowExtreme(Primitive):
@@ -85,7 +88,7 @@ class ReduceWindowExtreme(Primitive):
             return out, zero_tangent(out)
         nowhere, nothing = scalar_of(aval_of(x), np.nan), scalar_of(aval_of(t), 0)
         if window.size > _FEW:
-            return out, _mean_side_by_side(patches(x, nowhere, window), out, patches(t, nothing, window))
+            return out, _mean(*_along_axes(self, x, t, window))
         total = count = None
         for x_k, t_k in zip(views(x, nowhere, window), views(t, nothing, window), strict=True):
             attained = eq(x_k, out)
@@ -98,12 +101,65 @@ class ReduceWindowExtreme(Primitive):
         return bind(self, operands, {"window": window.at(dims[0])}), dims[0]
 
 
-def _mean_side_by_side(xs, out, ts):
-    """The mean of `ts` [K.., V..] over the K.. where `xs` is `out` [V..]."""
-    n = aval_of(out).ndim
-    attained = eq(xs, broadcast_in_dim(out, aval_of(xs).shape, tuple(range(n, 2 * n))))
-    over = tuple(range(n))
-    return _mean(reduce_sum(select(attained, ts, zeros(aval_of(ts))), over), reduce_sum(convert(attained, dtypes.int32), over))
+# ---- sums and counts over the elements that attain the extreme -----------------------------------------------
+# (extreme, total, count) of a set of elements; of two sets together: the extreme of both extremes, and the totals and counts of
+# those that attain it. So long windows are made of short ones, and windows along several axes of windows along one.
+
+
+def _along_axes(primitive, x, t, window):
+    """(total of `t`, count) over the elements of each window where `x` is extreme."""
+    counts = window.result_shape(aval_of(x).shape)
+    if 0 in counts:
+        return zeros(aval_of(t).update(shape=counts)), zeros(aval_of(t).update(shape=counts, dtype=dtypes.int32))
+    ones = broadcast_in_dim(np.int32(1), aval_of(x).shape)
+    fills = _outermost(primitive, aval_of(x).dtype), scalar_of(aval_of(t), 0), np.int32(0)
+    rows = [padded(v, fill, window) for v, fill in zip((x, t, ones), fills, strict=True)]
+    choose = max if primitive is reduce_window_max_p else min
+    for axis in range(len(counts)):
+        rows = _along(choose, rows, axis, window, counts[axis])
+    return rows[1:]
+
+
+def _outermost(primitive, dtype):
+    """The value that any other is ahead of."""
+    sign = -1 if primitive is reduce_window_max_p else 1
+    infinite = dtype.type(sign * np.inf)
+    return infinite if np.isinf(infinite) else dtype.type(sign * float(dtypes.finfo(dtype).max))
+
+
+def _along(choose, rows, axis, window, count):
+    """The windows along one axis: doubled where they overlap, else element by element."""
+    k, stride, step = window.dimensions[axis], window.strides[axis], window.window_dilation[axis]
+    reach = (count - 1) * stride + 1
+    if 4 * stride > k:
+        parts = [_part(rows, axis, i * step, reach, stride) for i in range(k)]
+        return functools.reduce(functools.partial(_together, choose), parts)
+    found, covered, size = None, 0, 1
+    while covered < k:
+        if k & size:
+            found = rows if found is None else _behind(choose, found, rows, axis, covered * step)
+            covered += size
+        if covered < k:
+            rows, size = _behind(choose, rows, rows, axis, size * step), 2 * size
+    return _part(found, axis, 0, reach, stride)
+
+
+def _part(rows, axis, start, reach, stride=1):
+    return [slice_in_dim(v, start, start + reach, stride, axis) for v in rows]
+
+
+def _behind(choose, left, right, axis, start):
+    """What `left` covers together with what `right` covers from `start` on."""
+    n = builtins.min(aval_of(left[0]).shape[axis], aval_of(right[0]).shape[axis] - start)
+    return _together(choose, _part(left, axis, 0, n), _part(right, axis, start, n))
+
+
+def _together(choose, left, right):
+    extreme = choose(left[0], right[0])
+    sums = [
+        [select(eq(rows[0], extreme), v, zeros(aval_of(v))) for v in rows[1:]] for rows in (left, right)
+    ]
+    return [extreme, *[add_any(u, v) for u, v in zip(*sums, strict=True)]]
 
 
 def _mean(total, count):
