@@ -52,7 +52,9 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     dims = tuple([index_of("lax.broadcast_in_dim", "a dimension", d) for d in broadcast_dimensions])
     x = array("broadcast_in_dim", operand)
     shape = shape_of("lax.broadcast_in_dim", shape)
-    if len(set(dims)) == len(dims) == x.ndim and list(dims) != sorted(dims):
+    if len(set(dims)) != len(dims) or len(dims) != x.ndim:
+        raise TypeError(f"lax.broadcast_in_dim of {x.aval}: broadcast_dimensions must be {x.ndim} distinct axes, got {dims}")
+    if list(dims) != sorted(dims):
         x = ax.transpose(x, sorted(range(x.ndim), key=dims.__getitem__))
         dims = tuple(sorted(dims))
     return ax.broadcast_in_dim(x, shape, dims)

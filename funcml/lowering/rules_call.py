@@ -40,4 +40,5 @@ def _composite(emit, eqn, operands):
     ]
     ins, outs = (", ".join(tensor_type(v.aval) for v in atoms) for atoms in (jaxpr.invars, jaxpr.outs))
     given = f" {', '.join(operands)}" if operands else ""
-    return emit.ops(f'stablehlo.composite "{name}"{given} {{{", ".join(fields)}}} : ({ins}) -> ({outs})', len(jaxpr.outs))
+    outs = outs if len(jaxpr.outs) == 1 else f"({outs})"
+    return emit.ops(f'stablehlo.composite "{name}"{given} {{{", ".join(fields)}}} : ({ins}) -> {outs}', len(jaxpr.outs))

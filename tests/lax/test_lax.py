@@ -155,6 +155,7 @@ LONG = funcml.ShapeDtypeStruct((2**31,), np.int8)
     (lambda: lax.sin([1.0]), TypeError, "lax.sin expects arrays or numbers, got .* of type list"),
     (lambda: lax.clamp(0, X, 2j), TypeError, "lax.clamp: max must have the dtype of x"),
     (lambda: lax.transpose(X, (0, 1)), TypeError, "permutation must order its 3 axes"),
+    (lambda: lax.broadcast_in_dim(np.ones((2, 2)), (2, 2), (0, 0)), TypeError, "must be 2 distinct axes"),
     (lambda: lax.dot(X, X), TypeError, "lax.dot expects vectors or matrices"),
     (lambda: lax.pad(np.arange(3), np.float32(1), ((1, 1, 0),)), TypeError, r"of the dtype of i64\[3\], got f32\[\]"),
     (lambda: lax.reduce(X, (0.0, 1.0), lax.add, (0,)), ValueError, "an initial value for each operand, got 2 for 1"),
