@@ -31,7 +31,7 @@ from funcml.transforms.simplify import dce
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["cond", "cond_p"]
+__all__ = ["cond", "cond_p", "platform_index_p"]
 
 
 class Cond(Primitive):
@@ -116,6 +116,19 @@ class Cond(Primitive):
 
 
 cond_p = Cond("cond")
+
+
+class PlatformIndex(Primitive):
+    """platform_index[platforms, has_default] = the place among `platforms` of the one that the program is lowered for, an i32.
+
+    For another one it is their number, if there `has_default`.
+    """
+
+    def type_rule(self, *, platforms, has_default):
+        return shaped((), dtypes.int32)
+
+
+platform_index_p = PlatformIndex("platform_index")
 
 
 def cond(index, branches: Sequence[Jaxpr], operands: Sequence) -> list:

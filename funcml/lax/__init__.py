@@ -13,7 +13,7 @@ from funcml.lax.convolution import (
     conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding, padtype_to_pads,
 )
 from funcml.lax.associative import associative_scan
-from funcml.lax.conditionals import cond, switch
+from funcml.lax.conditionals import cond, platform_dependent, switch
 from funcml.lax.implicit import custom_linear_solve, custom_root
 from funcml.lax.loops import fori_loop, map, scan, while_loop
 from funcml.lax.elementwise import (
@@ -53,6 +53,7 @@ __all__ = [
     "custom_root",
     "fori_loop",
     "map",
+    "platform_dependent",
     "scan",
     "switch",
     "while_loop",

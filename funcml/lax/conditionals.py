@@ -1,4 +1,4 @@
-"""Branches: `cond`, `switch`."""
+"""Branches: `cond`, `switch`, `platform_dependent`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from funcml import dtypes, tree
 from funcml.arguments import evaluate
 from funcml.control_flow.cond import cond as bind_cond
-from funcml.control_flow.programs import uniform
+from funcml.control_flow.cond import platform_index_p
+from funcml.control_flow.programs import recorded, uniform
 from funcml.core.config import config
 from funcml.core.errors import user_facing
-from funcml.core.tracing import aval_of, current_frame
+from funcml.core.tracing import aval_of, bind, current_frame
 from funcml.lax.bodies import agree, array_leaf, flatten_arrays, record
 from funcml.primitives import elementwise as ew
 
-__all__ = ["cond", "switch"]
+__all__ = ["cond", "platform_dependent", "switch"]
 
 _NOT_GIVEN = object()
 
@@ -77,6 +78,35 @@ def switch(index, branches: Sequence[Callable], *operands, operand=_NOT_GIVEN):
     info = dtypes.iinfo(dtype)
     index = ew.clamp(dtype(0), index, dtype(min(len(branches) - 1, info.max)))
     return _branch("lax.switch", index, branches, operands)
+
+
+@user_facing
+def platform_dependent(*args, default: Callable | None = None, **per_platform: Callable):
+    """`per_platform[platform](*args)` for the platform that the program is compiled for: `cpu`, `cuda` (or `gpu`), `tpu`, `rocm`.
+
+    All functions are recorded, and return the same structure and types; only the one that is chosen is compiled. `default` is for
+    platforms that are not named; without it those are an error.
+
+    >>> from funcml import lax
+    >>> float(lax.platform_dependent(3.0, cpu=lambda x: x + 1, default=lambda x: x))
+    4.0
+    """
+    who = "lax.platform_dependent"
+    functions = [*per_platform.values(), *([] if default is None else [default])]
+    if not functions or not all(map(callable, functions)):
+        raise TypeError(f"{who} expects functions by the name of their platform, such as cpu=f, or default=f")
+    params = {"platforms": tuple(per_platform), "has_default": default is not None}
+    values, treedef = flatten_arrays(who, "arguments", args)
+    avals = [aval_of(x) for x in values]
+    bodies = agree(who, [record(who, f, treedef, avals) for f in functions])
+    branches, captured = uniform([(b.jaxpr, b.captured) for b in bodies])
+
+    def chosen(*operands):
+        return bind_cond(bind(platform_index_p, (), params), branches, operands)
+
+    operands = [*captured, *values]
+    jaxpr, _ = recorded(chosen, [aval_of(x) for x in operands], who)
+    return tree.unflatten(bodies[0].out_treedef, evaluate(jaxpr, operands))
 
 
 def _scalar(who: str, what: str, x):

@@ -106,6 +106,7 @@ class Emitter:
         self.used_names: set[str] = {"main"}
         self.constants: dict[tuple, str] = {}
         self.callbacks: list[Callable] = []
+        self.known_indices: dict[str, int] = {}
         self.last_token: str | None = None
         self.count = 0
 

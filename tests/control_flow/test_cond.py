@@ -6,6 +6,7 @@ import pytest
 import funcml as fm
 import funcml.numpy as jnp
 from funcml import lax
+from funcml.lowering.emit import to_stablehlo
 from tests.products import check_products
 
 X = np.array([0.4, -1.2, 0.9])
@@ -76,6 +77,22 @@ def test_a_tree_of_residuals_of_different_types():
 
     check_products(lambda x: f(True, x), X)
     check_products(lambda x: f(False, x), X)
+
+
+def test_the_platform_chooses():
+    def f(x):
+        return lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos, default=jnp.exp)
+
+    np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-12)
+    check_products(f, X)
+    jaxpr = fm.make_jaxpr(f)(X)
+    for platform, operation in (("cpu", "sine"), ("cuda", "cosine"), ("tpu", "exponential")):
+        text = to_stablehlo(jaxpr, platform=platform)
+        assert f"stablehlo.{operation} " in text and "case" not in text and text.count("stablehlo.") == 2
+    with pytest.raises(NotImplementedError, match="for tpu and no default=, but this is for cpu"):
+        lax.platform_dependent(X, tpu=jnp.sin)
+    with pytest.raises(TypeError, match="cpu=f"):
+        lax.platform_dependent(X)
 
 
 @pytest.mark.parametrize(
