@@ -143,7 +143,9 @@ def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None) -> Arra
 
 
 def dtype(x) -> np.dtype:
-    """The dtype of an array, a number or what stands for one."""
+    """The dtype of an array or a number, or the one that a dtype, its name or a scalar type stands for."""
+    if isinstance(x, str | type | np.dtype):
+        return dtypes.canonical(x)
     return dtypes.dtype_of(operand("lax.dtype", x))[0]
 
 

@@ -179,3 +179,10 @@ def test_words_of_errors(call, error, words):
 def test_broadcast_in_dim_may_exchange_axes():
     x = np.arange(3.0).reshape(3, 1)
     np.testing.assert_array_equal(lax.broadcast_in_dim(x, (2, 3), (1, 0)), np.broadcast_to(x.T, (2, 3)))
+
+
+def test_dtype_of_values_and_of_dtypes():
+    for x in (np.int32, "int32", np.dtype("int32"), np.ones(2, np.int32), 3):
+        assert lax.dtype(x) == np.int32
+    with pytest.raises(TypeError, match="lax.dtype expects arrays or numbers"):
+        lax.dtype(None)
