@@ -450,16 +450,16 @@ def _without_nan(name: str, x, where=None):
     if type(x) is Selected:
         return x, combine_selected(name, _and_not_nan, x, where) if dtypes.is_inexact(x.dtype) else where
     x = as_array(operand(name, x))
-    if not dtypes.is_inexact(x.dtype):
-        return x, where
-    return x, _and_not_nan(x, where)
+    if where is not None:
+        where = as_array(operand(name, where))
+        _check_where(name, where)
+    return x, _and_not_nan(x, where) if dtypes.is_inexact(x.dtype) else where
 
 
 @fused
 def _and_not_nan(x, where=None):
     if where is None:
         return ew.eq(x, x)
-    _check_where("a function without nan", where)
     shape = broadcast_shapes(x.shape, np.shape(where))
     return ew.and_(spread(ew.eq(x, x), shape), spread(as_array(where), shape))
 
