@@ -55,7 +55,7 @@ def test_hadamard():
     (lambda: linalg.convolution_matrix(jnp.ones(2), 2, "bad"), "mode must be one of"),
     (lambda: linalg.convolution_matrix(jnp.ones(0), 2), r"len\(a\) must be at least 1, got f32\[0\]"),
     (lambda: linalg.block_diag(jnp.ones((1, 1, 1))), r"at most 2 dimensions, got f32\[1,1,1\] as argument 0"),
-], ids=str)
+], ids=lambda x: x if isinstance(x, str) else "call")
 def test_bad_input(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
