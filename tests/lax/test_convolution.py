@@ -95,3 +95,39 @@ def test_shapes():
         lax.conv_shape_tuple((4, 3, 9), (6, 3, 2), (2,), ())
     with pytest.raises(ValueError, match="takes away more"):
         lax.conv_shape_tuple((4, 3, 9), (6, 3, 2), (2,), ((-9, -9),))
+
+
+def random_case(seed):
+    """A convolution of random rank, layout, window and groups: (x, w, arguments)."""
+    rng = np.random.default_rng(seed)
+    spatial = int(rng.integers(1, 4))
+    groups = ((1, 1), (int(rng.integers(2, 4)), 1), (1, int(rng.integers(2, 4))))[rng.integers(3)]
+    batch, channels, features = (int(rng.integers(1, 3)) * n for n in (groups[1], groups[0], groups[0] * groups[1]))
+    lengths, kernel = rng.integers(1, 7, spatial), rng.integers(1, 4, spatial)
+    letters = "HWD"[:spatial]
+    specs = tuple(["".join(rng.permutation(list(pair + letters))) for pair in ("NC", "OI", "NC")])
+    strides, base, dilation = (tuple(map(int, rng.integers(1, 4, spatial))) for _ in range(3))
+    padding = tuple([(int(a), int(b)) for a, b in rng.integers(-1, 4, (spatial, 2))])
+    sizes = [{"N": batch, "C": channels}, {"O": features, "I": channels // groups[0]}]
+    ordered = [c for c in specs[1] if c not in "OI"]
+    sizes[0].update(zip(ordered, map(int, lengths)))
+    sizes[1].update(zip(ordered, map(int, kernel)))
+    x, w = (rng.normal(size=[size[c] for c in spec]).astype("f4") for size, spec in zip(sizes, specs))
+    return x, w, (strides, padding, base, dilation, specs, *groups)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(60))
+def test_random_convolutions_and_their_derivatives(seed):
+    x, w, args = random_case(seed)
+    try:
+        want, pull_jax = jax.vjp(lambda x, w: jax.lax.conv_general_dilated(x, w, *args), x, w)
+    except ValueError:
+        with pytest.raises(ValueError):
+            lax.conv_general_dilated(x, w, *args)
+        return
+    found, pull = fm.vjp(lambda x, w: lax.conv_general_dilated(x, w, *args), x, w)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+    ct = np.random.default_rng(seed).normal(size=want.shape).astype("f4")
+    for ours, theirs in zip(pull(ct), pull_jax(ct)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
