@@ -53,7 +53,12 @@ def test_bounds(dtype):
     ]
     with jax.enable_x64(True):
         for i, sample in enumerate(samplers):
-            same(sample(random, KEY), sample(jax.random, JAX_KEY), str(i))
+            found, want = np.asarray(sample(random, KEY)), np.asarray(sample(jax.random, JAX_KEY))
+            if i == 3:  # products and sums with the bounds may be contracted otherwise
+                assert found.dtype == want.dtype
+                np.testing.assert_allclose(found, want, 16 * np.finfo(dtype).eps, 8 * np.finfo(dtype).eps)
+            else:
+                same(found, want, str(i))
 
 
 def test_complex_and_raw_keys():
