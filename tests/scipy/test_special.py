@@ -73,7 +73,7 @@ def test_logsumexp_is_that_of_nn():
 
 
 def test_what_is_no_number():
-    with pytest.raises(TypeError, match=r"erf expects floats, got c128\[\]"):
+    with pytest.raises(TypeError, match=r"erf expects real numbers, got c128\[\]"):
         special.erf(np.complex128(1))
     with pytest.raises(TypeError, match="xlogy expects arrays or numbers, got None"):
         special.xlogy(None, 1.0)

@@ -202,6 +202,8 @@ def test_mixed_derivative_of_x_log_y_at_zero():
 def test_functions_work_under_strict_promotion():
     with config.numpy_dtype_promotion("strict"), config.numpy_rank_promotion("raise"):
         assert special.wofz(np.complex64(1j)).dtype == np.complex64
+        slope = fm.jvp(special.wofz, (np.complex64(1j),), (np.complex64(1),))[1]
+        np.testing.assert_allclose(slope, 2j / np.sqrt(np.pi) - 2j * scipy.special.wofz(1j), rtol=1e-5)
         assert special.betainc(np.float32(1), np.float32(2), np.float32(0.5)).dtype == np.float32
 
 

@@ -10,6 +10,7 @@ from funcml import dtypes
 from funcml import numpy as jnp
 from funcml.lowering import series
 from funcml.lowering.expansions import erfcx_positive
+from funcml.primitives import elementwise as ew
 from funcml.primitives import special
 from funcml.scipy.elementwise import elementwise
 from funcml.scipy.special import coefficients
@@ -95,7 +96,7 @@ def _wofz(z):
     x, y = jnp.abs(z.real), z.imag
     # w(-z*) = w(z)*;  w(z) = 2 exp(-z^2) - w(-z)                                                 DLMF 7.4.3
     lower = y < 0
-    first = _in_first_quadrant(x + 1j * jnp.abs(y))
+    first = _in_first_quadrant(ew.complex(x, jnp.abs(y)))
     w = jnp.where((z.real < 0) != lower, first.conj(), first)
     return jnp.where(lower, 2 * jnp.exp(-jnp.where(lower, z, 0.0) ** 2) - w, w)
 
@@ -115,7 +116,8 @@ def _in_first_quadrant(z):
     for k in range(_NODES + 1):
         middle, edge = (jnp.full_like(x, ((k + half) * h) ** 2) for half in (0.5, 0))
         node = jnp.where(by_trapezoids, edge, middle)
-        total = total + jnp.exp(-node) / (square - node) * (jnp.where(by_trapezoids, 0.5, 1.0) if k == 0 else 1.0)
+        weight = jnp.exp(-node) * (jnp.where(by_trapezoids, 0.5, 1.0).astype(node.dtype) if k == 0 else 1.0)
+        total = total + weight.astype(z.dtype) / (square - node.astype(z.dtype))
     total = 2j * h / math.pi * z * total
     turn = jnp.exp(-2j * math.pi / h * jnp.where(plain | far, 1.0, z))
     pole = 2 * jnp.exp(-square) / jnp.where(by_trapezoids, 1 - turn, 1 + turn)
