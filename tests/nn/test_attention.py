@@ -57,7 +57,8 @@ def by_loop(q, k, v, bias=None, mask=None, scale=None, is_causal=False, query_se
 @pytest.mark.parametrize("name", OPTIONS)
 def test_values(name):
     options = OPTIONS[name]
-    np.testing.assert_allclose(nn.dot_product_attention(Q, KEYS, VALUES, **options), by_loop(Q, KEYS, VALUES, **options), 1e-12, 1e-14)
+    found = nn.dot_product_attention(Q, KEYS, VALUES, **options)
+    np.testing.assert_allclose(found, by_loop(Q, KEYS, VALUES, **options), 1e-12, 1e-14)
     for dtype in ("float32", "bfloat16"):
         dtype = dtypes.canonical(dtype)
         args = [x.astype(dtype) for x in (Q, KEYS, VALUES)]
