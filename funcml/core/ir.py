@@ -116,6 +116,25 @@ class Jaxpr:
         """Avals of the outputs."""
         return tuple([v.aval for v in self.outs])
 
+    # JAX's names for parts of a ClosedJaxpr: a program here is always closed, so it is its own, without constants.
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program itself."""
+        return self
+
+    @property
+    def outvars(self) -> tuple[Var | Literal, ...]:
+        """The outputs."""
+        return self.outs
+
+    @property
+    def consts(self) -> tuple:
+        """Empty: what a function closes over is among the inputs."""
+        return ()
+
+    constvars = consts
+
     def __str__(self) -> str:
         return show(self)
 

@@ -61,11 +61,12 @@ mul = binary(
 )
 
 
-#: div: z' = x' / y - (z / y) y'. Integers are divided towards zero.
+#: div: z' = x' / y - (y' z) / y. Integers are divided towards zero. In reverse mode both cotangents have z* / y in common; XLA
+#: would make x / (y y) of (x / y) / y, which leaves the range of floats where y is small or large.
 div = binary(
     "div",
     NUMERIC,
-    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(mul(t, div(ans, y)))),
+    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(div(mul(t, ans), y))),
     (lambda ct, x, y: div(ct, y), None),
 )
 #: rem: z = x - n y with n = trunc(x / y), of the sign of x;  z' = x' - n y'.

@@ -394,3 +394,9 @@ def test_division_by_a_constant_is_rounded_once(divisor):
     x = np.random.default_rng(0).uniform(0.5, 2.0, 1000).astype("float32")
     got = fm.jit(lambda x: ew.div(x, divisor))(x)
     np.testing.assert_array_equal(np.asarray(got), x / np.float32(divisor))
+
+
+@pytest.mark.parametrize("y", [1e-25, 1e25])
+def test_derivative_of_a_quotient_by_what_is_small_or_large(y):
+    got = fm.jit(fm.grad(lambda x, y: ew.div(x, y), 1))(np.float32(y), np.float32(y))
+    np.testing.assert_allclose(got, -1 / np.float32(y), rtol=1e-5)
