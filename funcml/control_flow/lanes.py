@@ -22,6 +22,8 @@ def select_examples(flags, on_true, on_false):
 
 def live_examples(axis, live, operands) -> list:
     """`operands`, mapped in front, with each example that is not live replaced by one that is (if any is)."""
+    if not axis.size:
+        return list(operands)
     place = argmax(live, 0)
     return [select_examples(live, x, _spread(axis, x, place)) for x in operands]
 

@@ -124,3 +124,9 @@ def test_a_predicate_on_what_is_linear_is_not_linear():
 def test_errors_say_what_is_wrong(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+def test_a_batch_of_no_examples():
+    inner = lambda v: lax.while_loop(lambda v: v < 10.0, lambda v: v * 2, v)
+    f = lambda x: lax.while_loop(lambda v: v < 100.0, inner, lax.cond(x > 0, inner, lambda x: x, x))
+    assert fm.vmap(f)(jnp.zeros((0,))).shape == (0,)
