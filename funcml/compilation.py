@@ -39,7 +39,7 @@ from funcml.core.ir import Jaxpr, clear_interned, intern
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, forget_programs, lowered, placed, wrap_all
+from funcml.lowering.execute import Program, forget_programs, lowered, placed, when_scarce, wrap_all
 from funcml.transforms.call import call
 
 __all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "clear_caches", "jit"]
@@ -525,6 +525,8 @@ def clear_caches() -> None:
     clear_interned()
     forget_programs()
 
+
+when_scarce.append(clear_caches)
 
 def _as_tuple(value, kind: type, what: str) -> tuple:
     if value is None:

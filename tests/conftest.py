@@ -8,10 +8,13 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("FUNCML_DISK_CACHE_DIR", str(Path(__file__).parent.parent / ".cache" / "programs"))
 
 import hypothesis
+import jax
 import numpy as np
 import pytest
 
+import funcml
 from funcml.core.config import config
+from funcml.lowering.pjrt import map_pressure
 
 hypothesis.settings.register_profile("funcml", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("funcml")
@@ -29,6 +32,15 @@ def _same_start():
     for name, value in settings.items():
         if getattr(config, name) != value:
             config.update(name, value)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_executables():
+    """Gives back the executables of JAX, the oracle, which keeps each; a process that holds too many is killed (see pjrt)."""
+    yield
+    if map_pressure() > 0.3:
+        funcml.clear_caches()
+        jax.clear_caches()
 
 
 @pytest.fixture

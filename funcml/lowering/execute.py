@@ -11,6 +11,7 @@ has a small number of misses without a hit; past it, its programs are evaluated 
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ __all__ = [
     "run_primitive",
     "run_program",
     "unary_by_type",
+    "when_scarce",
     "wrap_all",
 ]
 
@@ -82,6 +84,7 @@ class Program:
         if self.executable is None and (self.computed or self.callbacks):
             with _compile_lock:
                 if self.executable is None:
+                    _shed_if_scarce()
                     pjrt.ensure_kernels(self.text)
                     types = [(a.shape, _stored(a.dtype)) for a in self.computed]
                     raised: list[BaseException] = []
@@ -110,6 +113,19 @@ class Program:
         if kind == "input":
             return arrays[value]
         return DeviceArray(asarray(np.asarray(value.value, value.aval.dtype), device=self.device)._buffer, value.aval)
+
+
+_compilations = itertools.count(1)
+_MAP_PRESSURE = 0.6
+#: what gives executables back when the process has few memory maps left
+when_scarce: list[Callable[[], None]] = []
+
+
+def _shed_if_scarce() -> None:
+    """Once in 32 compilations: forgets programs, before executables take the last memory maps. They are found again on disk."""
+    if next(_compilations) % 32 == 0 and pjrt.map_pressure() > _MAP_PRESSURE:
+        for forget in when_scarce:
+            forget()
 
 
 def _stashing(function: Callable, raised: list[BaseException]) -> Callable:

@@ -30,7 +30,7 @@ __all__ = [
     "Buffer", "Callbacks", "Device", "Executable", "OutTypes", "adopt", "block_until_ready", "buffer_device",
     "calling_host", "compile", "copy_buffer", "default_backend", "default_device", "delete", "deserialize", "device_attributes",
     "devices", "ensure_kernels", "ensure_lapack", "environment_key", "from_dlpack", "is_buffer", "is_deleted",
-    "is_foreign_array", "is_supported", "local_devices", "platform_device", "process_count",
+    "is_foreign_array", "is_supported", "local_devices", "map_pressure", "platform_device", "process_count",
     "process_index", "put", "to_dlpack", "to_numpy",
 ]
 
@@ -473,6 +473,20 @@ def deserialize(
     held = {"host_callbacks": list(callbacks)} if callbacks else {}
     loaded = device.client.deserialize_executable(blob, place, _compile_options(device, options), **held)
     return Executable(loaded, out_types, device)
+
+
+def map_pressure() -> float:
+    """The part of the memory maps that Linux grants a process which is taken; 0 where this is not known.
+
+    An executable of XLA:CPU takes up to some tens of maps, and a process that has none left is killed in the middle of XLA.
+    """
+    try:
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            granted = int(file.read())
+        with open("/proc/self/maps", "rb") as maps:
+            return maps.read().count(b"\n") / granted
+    except (OSError, ValueError):
+        return 0.0
 
 
 def calling_host(executable: Executable, raised: list[BaseException]) -> Callable[[list[Buffer]], list[Buffer]]:

@@ -1,6 +1,7 @@
 """`jit`: caching, static and donated arguments, stages, and its errors."""
 
 import functools
+import itertools
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import funcml as fm
 import funcml.numpy as jnp
 from funcml.core.config import FLAGS as flags
 from funcml.core.ir import clear_interned
+from funcml.lowering import execute
 
 
 def counting(f):
@@ -248,3 +250,18 @@ def test_results_of_float0():
         for _ in range(2):
             ct, none = f(x)
             assert ct.tolist() == [1, 0] and none.dtype == fm.float0 and none.shape == (2,)
+
+
+def test_programs_are_given_back_before_the_memory_maps_run_out(monkeypatch):
+    f = fm.jit(lambda x: x * 3 + 1)
+    assert float(f(1.0)) == 4.0
+    monkeypatch.setattr(execute, "_compilations", itertools.repeat(32))
+    monkeypatch.setattr(execute.pjrt, "map_pressure", lambda: 0.9)
+    forgotten = []
+    monkeypatch.setattr(execute, "when_scarce", [*execute.when_scarce, lambda: forgotten.append(1)])
+    assert float(fm.jit(lambda x: x * 5 + 2)(1.0)) == 7.0
+    assert forgotten and float(f(1.0)) == 4.0
+
+
+def test_map_pressure_counts_the_maps_of_the_process():
+    assert 0 <= execute.pjrt.map_pressure() < 1
