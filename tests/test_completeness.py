@@ -21,7 +21,7 @@ NAMESPACES = (
 
 #: name, or a pattern of names -> why it is not here
 ABSENT = {
-    "lax.*_p": "a primitive object of JAX, by which its interpreters tell operations apart; funcml's are in funcml.primitives",
+    "lax.*_p": "a primitive of JAX for what is a function of other primitives here, or a collective",
     "lax.linalg.*_p": "a primitive object of JAX",
     "lax.rng_uniform": "a generator with a hidden state, which gives other numbers at each run; funcml.random draws from keys",
     "random.*_p": "a primitive object of JAX",

@@ -19,6 +19,16 @@ class Zero:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of zeros that this stands for."""
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        """The dtype of the array of zeros that this stands for."""
+        return self.aval.dtype
+
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 

@@ -42,6 +42,7 @@ from funcml.lax.shaping import (
     shape_as_value, slice, slice_in_dim, split, squeeze, stack, stage, tile, transpose, unstack, zeros_like_array,
 )
 from funcml.lax.special import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
+from funcml.lowering.emit import RULES
 from funcml.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 # isort: on
 
@@ -254,3 +255,20 @@ __all__ = [
     # modules
     "linalg",
 ]
+
+#: JAX's name of a primitive -> its name here, where they differ
+_RENAMED = {
+    "convert_element_type": "convert",
+    "bitcast_convert_type": "bitcast_convert",
+    "regularized_incomplete_beta": "betainc",
+}
+
+
+def __getattr__(name: str):
+    """The primitive `<name>_p`, as JAX calls it: what `eqn.primitive` of a program is compared with."""
+    if name.endswith("_p") and not name.startswith("_"):
+        wanted = _RENAMED.get(name[:-2], name[:-2])
+        for primitive in RULES:
+            if primitive.name == wanted:
+                return primitive
+    raise AttributeError(f"module 'funcml.lax' has no attribute {name!r}")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,10 +30,12 @@ class CustomFunction:
     kind: str
     primitive: CustomCall
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        self.nondiff_argnums = tuple(sorted({*numbers, *_positions(fun, names, self.kind)}))
         self.name = getattr(fun, "__name__", type(fun).__name__)
 
     def __get__(self, instance, owner=None):
@@ -72,6 +75,15 @@ class CustomFunction:
         return tree.unflatten(out_tree[0], outs)
 
 
+def _positions(fun: Callable, names: tuple[str, ...], kind: str) -> list[int]:
+    """The places of parameters among the positional ones."""
+    parameters = list(inspect.signature(fun).parameters) if names else []
+    unknown = [name for name in names if name not in parameters]
+    if unknown:
+        raise ValueError(f"{kind}: nondiff_argnames {unknown} are no parameters of {fun!r}; it has {parameters}")
+    return [parameters.index(name) for name in names]
+
+
 class CustomCall(Call):
     """A call of a program with a rule for its derivative. `apply_rule` runs the rule, `batched` vectorises it."""
 
@@ -107,7 +119,10 @@ class CustomCall(Call):
 
     def batch_rule(self, axis, operands, dims, *, jaxpr, name, rule, consts):
         n, m = consts
-        new, captured, out_dims = vmap_jaxpr(jaxpr, axis, tuple(self.primal_operands(dims, consts)))
+        held = tuple(self.primal_operands(dims, consts))
+        found = vmap_jaxpr(jaxpr, axis, held).info
+        out_dims = tuple([0 if d is None else d for d in found])  # an output that is the same for all may have other derivatives
+        new, captured, _ = vmap_jaxpr(jaxpr, axis, held, out_dims)
         batched = self.batched(rule, axis, tuple(dims[n:]), out_dims, m, new.out_avals)
         params = {"jaxpr": new, "name": name, "rule": batched, "consts": (len(captured) + n, m)}
         return bind(self, [*captured, *operands], params), out_dims

@@ -34,8 +34,9 @@ __all__ = ["custom_jvp", "custom_jvp_call_p"]
 class custom_jvp(CustomFunction):
     """A function whose derivative is given by `defjvp`.
 
-    `nondiff_argnums` are arguments that the rule takes first, as they are, and that are not differentiated. With a rule
-    `rule(*nondiff, primals, tangents) -> (primal_out, tangent_out)`; `tangent_out` must be linear in `tangents`.
+    `nondiff_argnums` (and `nondiff_argnames`) are arguments that the rule takes first, as they are, and that are not
+    differentiated. With a rule `rule(*nondiff, primals, tangents) -> (primal_out, tangent_out)`; `tangent_out` must be linear in
+    `tangents`.
 
     >>> import funcml, funcml.numpy as jnp
     >>> @funcml.custom_jvp
@@ -51,8 +52,8 @@ class custom_jvp(CustomFunction):
 
     kind = "custom_jvp"
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
-        super().__init__(fun, nondiff_argnums)
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
 

@@ -230,3 +230,40 @@ def _closes_over_its_argument(y):
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_nondiff_arguments_by_name():
+    @functools.partial(fm.custom_vjp, nondiff_argnames=("n",))
+    def power(x, n):
+        return x**n
+
+    power.defvjp(lambda x, n: (power(x, n), x), lambda n, x, ct: (100.0 * ct * n,))
+    assert float(fm.grad(power)(2.0, 3)) == 300.0 == float(fm.grad(lambda x: power(x, n=3))(2.0))
+    with pytest.raises(ValueError, match=r"nondiff_argnames \['m'\]"):
+        fm.custom_jvp(lambda x, n: x, nondiff_argnames="m")
+
+
+def test_a_constant_output_whose_derivative_is_mapped():
+    @fm.custom_jvp
+    def f(x):
+        return np.zeros(x.shape, x.dtype)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    x = jnp.arange(3.0)
+    assert fm.vmap(fm.grad(f))(x).tolist() == fm.grad(lambda x: fm.vmap(f)(x).sum())(x).tolist() == [1.0, 1.0, 1.0]
+    assert fm.jvp(fm.vmap(f), (x,), (x,))[1].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_symbolic_zero_tells_its_type():
+    @fm.custom_jvp
+    def f(x, y):
+        return x * y
+
+    def rule(primals, tangents):
+        x, y = primals
+        assert type(tangents[1]) is fm.custom_derivatives.SymbolicZero
+        assert (tangents[1].shape, tangents[1].dtype) == ((2,), np.float64)
+        return f(x, y), tangents[0] * y
+
+    f.defjvp(rule, symbolic_zeros=True)
+    assert fm.grad(lambda x: f(x, np.array([2.0, 3.0])).sum())(1.0) == 5.0
