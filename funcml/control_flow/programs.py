@@ -5,7 +5,8 @@
     uniform    : [(program_i, captured_i)] -> programs of one input list (captured of all..., inputs...)
     inlined    : (program, atoms) -> equations, outs      copied between the equations of another program
     grown      : (flags, step) -> flags                   the least fixpoint: which parts of a carry a pass reaches
-    joined_carry : (avals before, after) -> avals
+    check_carry, joined_carry : (avals before, after) of a step
+    moved_body : (program of a pass, lengths...) -> the body of a loop over what moves as well
     parts      : (values, lengths...) -> lists            an operand list, cut where the groups begin
 """
 
@@ -17,7 +18,7 @@ from funcml.core.check import checked
 from funcml.core.ir import Eqn, Jaxpr, Literal, Var, intern
 from funcml.core.tracing import trace
 
-__all__ = ["grown", "inlined", "joined_carry", "parts", "rearranged", "recorded", "uniform"]
+__all__ = ["check_carry", "grown", "inlined", "joined_carry", "moved_body", "parts", "rearranged", "recorded", "uniform"]
 
 
 def rearranged(jaxpr: Jaxpr, invars: Iterable[Var], outs: Iterable[Var | Literal] | None = None) -> Jaxpr:
@@ -64,6 +65,23 @@ def grown(flags: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]) -
         if found == held:
             return held
         held = found
+
+
+def check_carry(who: str, before: Sequence, after: Sequence) -> None:
+    """TypeError if a step does not leave each part of the carry with the type that it takes."""
+    for i, (given, left) in enumerate(zip(before, after, strict=True)):
+        if given.strong() is not left.strong():
+            raise TypeError(f"{who}: carry {i} enters a step as {given} and leaves it as {left}")
+
+
+def moved_body(new: Jaxpr, *lengths: int) -> tuple[Jaxpr, list[Var]]:
+    """The body of a loop, from a program (captured, consts, carry, what moves of the consts, of the carry) of a pass.
+
+    `lengths` are those of all inputs but the last. Gives (captured, consts, what moves of them | carry, what moves of it),
+    and the inputs for the latter.
+    """
+    held, consts, carry, of_consts, of_carry = parts(new.invars, *lengths)
+    return rearranged(new, [*held, *consts, *of_consts, *carry, *of_carry]), of_carry
 
 
 def joined_carry(before: Sequence, after: Sequence) -> tuple:

@@ -19,7 +19,7 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.control_flow.lanes import each_example, select_examples
-from funcml.control_flow.programs import grown, joined_carry, parts, rearranged, recorded
+from funcml.control_flow.programs import check_carry, grown, joined_carry, moved_body, parts, recorded
 from funcml.core.avals import shaped
 from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, has_effects, intern
 from funcml.core.linear import Zero, is_undefined
@@ -56,9 +56,7 @@ class Repeat(Primitive):
             raise TypeError(f"repeat expects a count i32[], got {count}")
         if [a.strong() for a in avals] != [a.strong() for a in jaxpr.in_avals]:
             raise TypeError(f"repeat: the program of a step takes {jaxpr.in_avals}, got {avals}")
-        for i, (before, after) in enumerate(zip(avals[n_consts:], jaxpr.out_avals, strict=True)):
-            if before.strong() is not after.strong():
-                raise TypeError(f"repeat: carry {i} enters a step as {before} and leaves it as {after}")
+        check_carry("repeat", avals[n_consts:], jaxpr.out_avals)
         return joined_carry(avals[n_consts:], jaxpr.out_avals)
 
     def jvp_rule(self, primals, tangents, *, jaxpr, n_consts):
@@ -70,11 +68,8 @@ class Repeat(Primitive):
         t_consts = [t for t in t_consts if type(t) is not Zero]
         t_carry = [instantiate(t) for t, moves in zip(t_carry, move_carry, strict=True) if moves]
         n_carry = len(move_carry)
-        held, consts, carry, of_consts, of_carry = parts(new.invars, len(captured), n_consts, n_carry, len(t_consts))
-        body = rearranged(new, [*held, *consts, *of_consts, *carry, *of_carry])
-        outs = repeat(
-            count, body, [*captured, *values[:n_consts], *t_consts], [*values[n_consts:], *t_carry]
-        )
+        body, _ = moved_body(new, len(captured), n_consts, n_carry, len(t_consts))
+        outs = repeat(count, body, [*captured, *values[:n_consts], *t_consts], [*values[n_consts:], *t_carry])
         moving = iter(outs[n_carry:])
         avals = jaxpr.out_avals
         return outs[:n_carry], [next(moving) if m else Zero(tangent_aval(a)) for m, a in zip(move_carry, avals, strict=True)]
@@ -85,10 +80,7 @@ class Repeat(Primitive):
         carry = grown(carry, lambda carry: jet_jaxpr(jaxpr, order, (*consts, *carry)).info)
         new, captured, has = jet_jaxpr(jaxpr, order, (*consts, *carry), tuple(carry))
         n_carry = len(carry)
-        held, of_consts, of_carry, above_consts, above_carry = parts(
-            new.invars, len(captured), n_consts, n_carry, order * sum(consts)
-        )
-        body = rearranged(new, [*held, *of_consts, *above_consts, *of_carry, *above_carry])
+        body, _ = moved_body(new, len(captured), n_consts, n_carry, order * sum(consts))
         given_consts, init = parts(values, n_consts)
         const_values = [*captured, *[x[0] for x in given_consts], *coefficients_of(given_consts, consts)]
         outs = repeat(count[0], body, const_values, [*[x[0] for x in init], *coefficients_of(init, carry)])

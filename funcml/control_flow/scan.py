@@ -11,7 +11,7 @@ least fixpoint of what one step makes of them.
 from __future__ import annotations
 
 from funcml import dtypes
-from funcml.control_flow.programs import grown, inlined, joined_carry, parts, rearranged, recorded
+from funcml.control_flow.programs import check_carry, grown, inlined, joined_carry, parts, rearranged, recorded
 from funcml.core.check import checked
 from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, effectful, intern
 from funcml.core.linear import Zero, is_undefined
@@ -49,9 +49,7 @@ class Scan(Primitive):
             if aval.strong() is not var.aval.strong():
                 raise TypeError(f"scan: the program of one step expects {var.aval}, got {aval}")
         carry_out, ys = parts(jaxpr.out_avals, n_carry)
-        for i, (before, after) in enumerate(zip(carry, carry_out, strict=True)):
-            if before.strong() is not after.strong():
-                raise TypeError(f"scan: carry {i} enters a step as {before} and leaves it as {after}")
+        check_carry("scan", carry, carry_out)
         return (*joined_carry(carry, carry_out), *[_stacked_aval(y, length) for y in ys])
 
     def jvp_rule(self, primals, tangents, *, jaxpr, n_consts, n_carry, **params):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from funcml import dtypes
 from funcml.control_flow.lanes import each_example, has_loop, live_examples, select_examples
-from funcml.control_flow.programs import grown, joined_carry, parts, rearranged, recorded
+from funcml.control_flow.programs import check_carry, grown, joined_carry, moved_body, parts, rearranged, recorded
 from funcml.control_flow.repeat import repeat_p
 from funcml.core.avals import shaped
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern
@@ -49,9 +49,7 @@ class While(Primitive):
                 raise TypeError(f"while: the program of the {what} takes {expected}, got {given}")
         if [a.strong() for a in cond_jaxpr.out_avals] != [shaped((), dtypes.bool_)]:
             raise TypeError(f"while: the condition must give one bool[], not {cond_jaxpr.out_avals}")
-        for i, (before, after) in enumerate(zip(carry, body_jaxpr.out_avals, strict=True)):
-            if before.strong() is not after.strong():
-                raise TypeError(f"while: carry {i} enters the body as {before} and leaves it as {after}")
+        check_carry("while", carry, body_jaxpr.out_avals)
         return joined_carry(carry, body_jaxpr.out_avals)
 
     def jvp_rule(self, primals, tangents, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
@@ -62,8 +60,7 @@ class While(Primitive):
         t_consts = [t for t in t_consts if type(t) is not Zero]
         t_carry = [instantiate(t) for t, moves in zip(t_carry, move_carry, strict=True) if moves]
         n_carry = len(move_carry)
-        held, consts, carry, of_consts, of_carry = parts(new.invars, len(captured), n_body, n_carry, len(t_consts))
-        body = rearranged(new, [*held, *consts, *of_consts, *carry, *of_carry])
+        body, of_carry = moved_body(new, len(captured), n_body, n_carry, len(t_consts))
         test = rearranged(cond_jaxpr, [*cond_jaxpr.invars, *[Var(v.aval) for v in of_carry]])
         cond_consts, body_consts, init = parts(primals, n_cond, n_body)
         outs = while_loop(test, body, cond_consts, [*captured, *body_consts, *t_consts], [*init, *t_carry])
@@ -76,9 +73,7 @@ class While(Primitive):
         carry = grown(carry, lambda carry: jet_jaxpr(body_jaxpr, order, (*consts, *carry)).info)
         new, captured, has = jet_jaxpr(body_jaxpr, order, (*consts, *carry), tuple(carry))
         n_carry = len(carry)
-        groups = parts(new.invars, len(captured), n_body, n_carry, order * sum(consts))
-        held, of_body, of_init, above_consts, above_carry = groups
-        body = rearranged(new, [*held, *of_body, *above_consts, *of_init, *above_carry])
+        body, above_carry = moved_body(new, len(captured), n_body, n_carry, order * sum(consts))
         test = rearranged(cond_jaxpr, [*cond_jaxpr.invars, *[Var(v.aval) for v in above_carry]])
         of_cond, body_consts, init = parts(inputs, n_cond, n_body)
         body_values = [*captured, *[x[0] for x in body_consts], *coefficients_of(body_consts, consts)]

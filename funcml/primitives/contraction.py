@@ -14,12 +14,10 @@ from typing import NamedTuple
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.core.config import config, default_matmul_precision
-from funcml.core.ir import Primitive
-from funcml.core.linear import is_undefined, is_zero
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import canonical_axes, transpose
-from funcml.primitives.elementwise import add_any, convert
-from funcml.primitives.tangents import zero_tangent
+from funcml.primitives.bilinear import Bilinear
+from funcml.primitives.elementwise import convert
 
 __all__ = ["DotDimensions", "canonical_dimensions", "canonical_precision", "dot_general"]
 
@@ -84,7 +82,7 @@ def _level(precision, given) -> str:
 # ---- dot_general -------------------------------------------------------------------------------------------
 
 
-class DotGeneral(Primitive):
+class DotGeneral(Bilinear):
     """out [batch, lhs free, rhs free] = sum over the contracted axes of lhs . rhs, in the dtype `preferred_element_type`.
 
     Parameters: `dimension_numbers` (a DotDimensions), `precision` (see `canonical_precision`), `preferred_element_type` (a
@@ -104,26 +102,11 @@ class DotGeneral(Primitive):
         weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
         return shaped(tuple(shape), dtype, weak)
 
-    # out' = lhs' . rhs + lhs . rhs'
-    def jvp_rule(self, primals, tangents, **params):
-        (lhs, rhs), (tl, tr) = primals, tangents
-        out = bind(self, primals, params)
-        left = None if is_zero(tl) else bind(self, (tl, rhs), params)
-        right = None if is_zero(tr) else bind(self, (lhs, tr), params)
-        if left is None or right is None:
-            part = right if left is None else left
-            return out, zero_tangent(out) if part is None else part
-        return out, add_any(left, right)
-
     # ct [batch, lhs free, rhs free]
     # ct_lhs = ct . rhs over rhs free    [batch, lhs free, contracted in the order of rhs], then in the order of lhs
     # ct_rhs = lhs . ct over lhs free    [batch, contracted in the order of lhs, rhs free], then in the order of rhs
-    def transpose_rule(self, ct, lhs, rhs, **params):
-        if is_undefined(lhs) == is_undefined(rhs):
-            raise TypeError("dot_general: a product is linear in one operand at a time")
-        if is_undefined(lhs):
-            return [_cotangent(ct, lhs, rhs, 0, **params), None]
-        return [None, _cotangent(ct, rhs, lhs, 1, **params)]
+    def cotangent(self, ct, aval, other, side, **params):
+        return _cotangent(ct, aval, other, side, **params)
 
     # both mapped: one more batch axis, in front; one mapped: one more free axis of that operand
     def batch_rule(self, axis, operands, dims, *, dimension_numbers, **params):
@@ -173,10 +156,10 @@ def _check_preferred(lhs, dtype):
     )
 
 
-def _cotangent(ct, x, y, side, *, dimension_numbers, precision, preferred_element_type):
-    """The cotangent of operand `x` on `side`, the other one being `y`."""
+def _cotangent(ct, aval, y, side, *, dimension_numbers, precision, preferred_element_type):
+    """The cotangent of the operand of type `aval` on `side`, the other one being `y`."""
     numbers, other = dimension_numbers, 1 - side
-    x_free, y_free = numbers.free(side, x.aval.ndim), numbers.free(other, aval_of(y).ndim)
+    x_free, y_free = numbers.free(side, aval.ndim), numbers.free(other, aval_of(y).ndim)
     batch_axes = tuple(range(len(numbers.batch[0])))
     first = len(batch_axes) if side == 1 else len(batch_axes) + len(x_free)
     ct_axes = tuple(range(first, first + len(y_free)))
@@ -192,7 +175,7 @@ def _cotangent(ct, x, y, side, *, dimension_numbers, precision, preferred_elemen
         product = _bind_dot(y, ct, product_numbers, precision, None)
         order = (*numbers.batch[side], *contracted, *x_free)
     product = transpose(product, sorted(range(len(order)), key=order.__getitem__))
-    return convert(product, x.aval.dtype, x.aval.weak_type)
+    return convert(product, aval.dtype, aval.weak_type)
 
 
 def _bind_dot(lhs, rhs, numbers, precision, preferred_element_type):

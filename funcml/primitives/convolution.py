@@ -19,15 +19,14 @@ from typing import NamedTuple
 
 from funcml import dtypes
 from funcml.core.avals import ShapedArray, shaped
-from funcml.core.ir import Primitive
-from funcml.core.linear import is_undefined, is_zero
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.axes import broadcast_in_dim, moveaxis, reshape
 from funcml.primitives.batching import batched_aval, example_aval
-from funcml.primitives.elementwise import add_any, convert
+from funcml.primitives.bilinear import Bilinear
+from funcml.primitives.elementwise import convert
 from funcml.primitives.patches import dilated_length, strided_length
 from funcml.primitives.shaping import rev
-from funcml.primitives.tangents import scalar_of, zero_tangent, zeros
+from funcml.primitives.tangents import scalar_of, zeros
 
 __all__ = ["ConvDimensionNumbers", "ConvWindow", "conv_general_dilated"]
 
@@ -52,7 +51,7 @@ class ConvWindow(NamedTuple):
 # ---- types -------------------------------------------------------------------------------------------------
 
 
-class ConvGeneralDilated(Primitive):
+class ConvGeneralDilated(Bilinear):
     """The convolution of lhs with rhs, in the dtype `preferred_element_type`.
 
     Parameters: `window` (a ConvWindow), `dimension_numbers` (a ConvDimensionNumbers), `feature_group_count`,
@@ -75,23 +74,8 @@ class ConvGeneralDilated(Primitive):
         batch = lhs.shape[dimension_numbers.lhs_spec[0]] // batch_group_count
         return shaped(_placed((batch, rhs.shape[dimension_numbers.rhs_spec[0]], *lengths), dimension_numbers.out_spec), dtype)
 
-    # out' = lhs' * rhs + lhs * rhs'
-    def jvp_rule(self, primals, tangents, **params):
-        (lhs, rhs), (tl, tr) = primals, tangents
-        out = bind(self, primals, params)
-        left = None if is_zero(tl) else bind(self, (tl, rhs), params)
-        right = None if is_zero(tr) else bind(self, (lhs, tr), params)
-        if left is None or right is None:
-            part = right if left is None else left
-            return out, zero_tangent(out) if part is None else part
-        return out, add_any(left, right)
-
-    def transpose_rule(self, ct, lhs, rhs, **params):
-        if is_undefined(lhs) == is_undefined(rhs):
-            raise TypeError("conv_general_dilated: a convolution is linear in one operand at a time")
-        if is_undefined(lhs):
-            return [_cotangent(_lhs_cotangent, ct, lhs.aval, rhs, **params), None]
-        return [None, _cotangent(_rhs_cotangent, ct, rhs.aval, lhs, **params)]
+    def cotangent(self, ct, aval, other, side, **params):
+        return _cotangent((_lhs_cotangent, _rhs_cotangent)[side], ct, aval, other, **params)
 
     # One more group where both are mapped; else the mapped axis joins the batch, or the output features.
     def batch_rule(self, axis, operands, dims, **params):
