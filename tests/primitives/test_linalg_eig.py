@@ -1,5 +1,7 @@
 """eig, schur, hessenberg, tridiagonal and sylvester against NumPy and SciPy, under the transforms; their text against JAX's."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -9,25 +11,12 @@ import funcml as fm
 import funcml.numpy as jnp
 from funcml.lax import linalg
 from funcml.primitives.linalg_sylvester import sylvester
+from tests import matrices
 from tests.lowering.custom_call_text import jax_calls, our_calls
+from tests.matrices import DTYPES, adjoint, matrix
 from tests.products import check_products
 
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-
-
-def matrix(rng, shape, dtype):
-    x = rng.normal(size=shape)
-    if np.issubdtype(dtype, np.complexfloating):
-        x = x + 1j * rng.normal(size=shape)
-    return x.astype(dtype)
-
-
-def adjoint(x):
-    return np.conj(np.swapaxes(x, -1, -2))
-
-
-def close(x, y, dtype):
-    np.testing.assert_allclose(x, y, atol=500 * np.finfo(dtype).eps * (1 + np.max(np.abs(y), initial=0)), rtol=0)
+close = functools.partial(matrices.close, factor=500)
 
 
 # ---- values ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """eigh and svd against NumPy, under the transforms, at equal values, with nan and empty matrices; their text against JAX's."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -10,25 +12,12 @@ from funcml.lax import linalg
 from funcml.lowering.rules_linalg_spectral import svd_by_polar
 from funcml.primitives import linalg_spectral as spectral
 from funcml.primitives import spectra
+from tests import matrices
 from tests.lowering.custom_call_text import jax_calls, our_calls
+from tests.matrices import DTYPES, adjoint, matrix
 from tests.products import check_products
 
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-
-
-def matrix(rng, shape, dtype):
-    x = rng.normal(size=shape)
-    if np.issubdtype(dtype, np.complexfloating):
-        x = x + 1j * rng.normal(size=shape)
-    return x.astype(dtype)
-
-
-def adjoint(x):
-    return np.conj(np.swapaxes(x, -1, -2))
-
-
-def close(x, y, dtype):
-    np.testing.assert_allclose(x, y, atol=200 * np.finfo(dtype).eps * (1 + np.max(np.abs(y), initial=0)), rtol=0)
+close = functools.partial(matrices.close, factor=200)
 
 
 # ---- values ------------------------------------------------------------------------------------------------------

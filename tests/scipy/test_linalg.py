@@ -8,28 +8,8 @@ import scipy.linalg
 import funcml as fm
 import funcml.numpy as jnp
 from funcml.scipy import linalg
+from tests.matrices import DTYPES, adjoint, close, matrix
 from tests.products import check_products
-
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-
-
-def matrix(rng, shape, dtype):
-    x = rng.normal(size=shape)
-    if np.issubdtype(dtype, np.complexfloating):
-        x = x + 1j * rng.normal(size=shape)
-    return x.astype(dtype)
-
-
-def adjoint(x):
-    return np.conj(np.swapaxes(x, -1, -2))
-
-
-def close(found, want, dtype, factor=1000):
-    found, want = (x if isinstance(x, tuple | list) else (x,) for x in (found, want))
-    assert len(found) == len(want)
-    for x, y in zip(found, want, strict=True):
-        np.testing.assert_allclose(x, y, atol=factor * np.finfo(dtype).eps * (1 + np.max(np.abs(y), initial=0)), rtol=0)
-
 
 # ---- factors -----------------------------------------------------------------------------------------------------
 
