@@ -305,7 +305,7 @@ class Primitive:
 
     def infer(self, avals: tuple[ShapedArray, ...], params: dict):
         """`type_rule`, remembered."""
-        key = (avals, *params.items()) if params else avals
+        key = (*avals, *params.items()) if params else avals
         found = self.types.get(key)
         if found is None:
             found = self.type_rule(*avals, **params)

@@ -11,6 +11,7 @@ come at the shape of its result.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ from funcml import dtypes
 from funcml.core.avals import ShapedArray, shaped
 from funcml.core.ir import Eqn, Jaxpr, Literal, MissingRuleError, Primitive, Var, ordered
 
-__all__ = ["TOKEN", "Emitter", "lowers", "tensor_type", "to_module", "to_stablehlo"]
+__all__ = ["TOKEN", "Emitter", "lowers", "numbers", "tensor_type", "to_module", "to_stablehlo"]
 
 RULES: dict[Primitive, Callable] = {}
 TOKEN = "!stablehlo.token"
@@ -40,7 +41,6 @@ def lowers(*primitives: Primitive):
 
 _F8 = {"float8_e8m0fnu": "f8E8M0FNU", "float4_e2m1fn": "f4E2M1FN"}
 _element_types: dict = {}
-_tensor_types: dict[ShapedArray, str] = {}
 
 
 def element_type(dtype) -> str:
@@ -66,13 +66,21 @@ def _element_type(dtype) -> str:
     return name.replace("uint", "ui").replace("int", "i").replace("float", "f").replace("uii", "ui")
 
 
+@functools.cache
 def tensor_type(aval: ShapedArray) -> str:
     """The MLIR type of an aval: `tensor<3x4xf32>`."""
-    text = _tensor_types.get(aval)
-    if text is None:
-        dims = "".join(f"{n}x" for n in aval.shape)
-        text = _tensor_types[aval] = f"tensor<{dims}{element_type(aval.dtype)}>"
-    return text
+    dims = "".join(f"{n}x" for n in aval.shape)
+    return f"tensor<{dims}{element_type(aval.dtype)}>"
+
+
+def numbers(values: Sequence[int]) -> str:
+    """`1, 2, 3`."""
+    return _numbers(tuple(values))
+
+
+@functools.lru_cache(maxsize=4096)
+def _numbers(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
 
 
 def scalar_text(value, dtype) -> str:
@@ -165,7 +173,7 @@ class Emitter:
         if from_aval.shape == to_aval.shape:
             return x
         types = f"({tensor_type(from_aval)}) -> {tensor_type(to_aval)}"
-        return self.op(f"stablehlo.broadcast_in_dim {x}, dims = [{', '.join(map(str, dims))}] : {types}")
+        return self.op(f"stablehlo.broadcast_in_dim {x}, dims = [{numbers(dims)}] : {types}")
 
     def region(self, body: Callable[[Emitter], None]) -> str:
         """The lines that `body(self)` appends, as the text of a region; constants made inside stay inside."""

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.lowering.emit import lowers, tensor_type
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.primitives import axes
-
-
-def numbers(values) -> str:
-    """`1, 2, 3`."""
-    return ", ".join(map(str, values))
 
 
 @lowers(axes.broadcast_in_dim_p)

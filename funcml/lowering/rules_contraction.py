@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from funcml import dtypes
-from funcml.lowering.emit import element_type, lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import element_type, lowers, numbers, tensor_type
 from funcml.primitives import contraction
 
 _F16, _BF16, _F32, _F64 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64

@@ -14,8 +14,7 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.core.tracing import trace
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.primitives import gather_scatter as gs
 
 _CLIP, _FILL = gs.GatherScatterMode.CLIP, gs.GatherScatterMode.FILL_OR_DROP

@@ -7,8 +7,7 @@ fuses one dynamic slice with another (CPU, jaxlib 0.10).
 from __future__ import annotations
 
 from funcml.core.ir import Literal
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.primitives import indexing
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from funcml import dtypes
 from funcml.core.tracing import aval_of
 from funcml.lowering.compositions import composed
-from funcml.lowering.emit import lowers, tensor_type
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.lowering.matrix_calls import failed_as_nan, info_of, is_cuda, lapack_name, matrix_call, not_offered, u8
-from funcml.lowering.rules_axes import numbers
 from funcml.lowering.rules_reductions import select
 from funcml.primitives import elementwise as ew
 from funcml.primitives import linalg_spectral as spectral

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from funcml.core.avals import shaped
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.lowering.rules_windows import window_attributes
 from funcml.transforms import monoids
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers, reduce_with
+from funcml.lowering.emit import lowers, numbers, tensor_type
+from funcml.lowering.rules_axes import reduce_with
 from funcml.lowering.rules_shaping import slice_text
 from funcml.primitives import reductions as red
 

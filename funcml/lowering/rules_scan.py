@@ -6,8 +6,7 @@ With `unroll`, each turn of the loop holds that many steps, and those that are l
 from __future__ import annotations
 
 from funcml.control_flow.scan import scan_p
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.lowering.rules_while_loop import COUNT, below, loop, plus_one
 
 

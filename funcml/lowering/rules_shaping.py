@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.primitives import shaping
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.lowering.rules_reductions import compare, greatest, select, truth
 from funcml.primitives import sorting
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from funcml import dtypes
 from funcml.core.avals import shaped
-from funcml.lowering.emit import lowers, tensor_type
-from funcml.lowering.rules_axes import numbers
+from funcml.lowering.emit import lowers, numbers, tensor_type
 from funcml.lowering.rules_reductions import greatest, least
 from funcml.lowering.rules_shaping import slice_text
 from funcml.primitives import windows

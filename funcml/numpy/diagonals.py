@@ -84,9 +84,13 @@ def _triangle(m, k, lower):
     if m.ndim < 2:
         raise ValueError(f"tril and triu expect at least 2 dimensions, got {m.aval}")
     rows, columns = m.shape[-2:]
-    below = spread(_diagonal_mask(rows, columns, np.int64(k if lower else k - 1), "ge", dtypes.bool_), m.shape)
-    zero = ax.broadcast_in_dim(literal(0, m.dtype), m.shape)
-    return ew.select(below, m, zero) if lower else ew.select(below, zero, m)
+    k = max(-rows, min(k, columns))
+    i, j = shaping.iota(dtypes.int32, (rows, columns), 0), shaping.iota(dtypes.int32, (rows, columns), 1)
+    i = ew.add(i, np.int32(k)) if k else i
+    kept = spread(ew.ge(i, j) if lower else ew.le(i, j), m.shape)
+    if dtypes.is_bool(m.dtype):
+        return ew.and_(m, kept)
+    return ew.select(kept, m, ax.broadcast_in_dim(literal(0, m.dtype), m.shape))
 
 
 def tril(m, k: int = 0) -> Array:

@@ -10,6 +10,7 @@ elementwise primitives take among arrays of any shape. Everything else is conver
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -226,9 +227,10 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)
     """
-    return _broadcast("broadcast_shapes", [(s,) if isinstance(s, int) else tuple(s) for s in shapes])
+    return _broadcast("broadcast_shapes", tuple([(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
+@functools.lru_cache(maxsize=4096)
 def _broadcast(name: str, shapes) -> tuple[int, ...]:
     rank = max(map(len, shapes), default=0)
     out = [1] * rank
@@ -305,7 +307,7 @@ def _type_of(x):
 
 def _plan(name: str, values, inexact: bool) -> tuple:
     """(dtype, weak, shape, steps): a step is (is a scalar, needs another dtype, dims of its broadcast or None)."""
-    shapes = [() if type(x) in PYTHON_SCALARS else x.shape for x in values]
+    shapes = tuple([() if type(x) in PYTHON_SCALARS else x.shape for x in values])
     if config.numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)
     shape = _broadcast(name, shapes)

@@ -339,9 +339,10 @@ def _mean(a, where, axis, dtype, keepdims):
     dtype = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonical(dtype)
     wide = _accumulator(dtype)
     x = _masked("mean", as_dtype(a, wide), where, 0)
-    axes = axes_of("mean", axis, aval_of(x).ndim)
-    total = _total(x, None, None, "sum", axes, wide, keepdims, True)
-    total = ew.convert(total, dtypes.inexact_dtype(wide))
+    shape = aval_of(x).shape
+    axes = axes_of("mean", axis, len(shape))
+    total = ew.convert(ax.reduce_sum(x, axes), dtypes.inexact_dtype(wide))
+    total = _kept(shape, axes, total) if keepdims else total
     return ew.convert(ew.div(total, _count(x, where, axes, keepdims, aval_of(total).dtype)), dtype)
 
 

@@ -113,6 +113,7 @@ def binary(name: str, kernel, doc: str, *, on_bool=None, on_complex=None, inexac
             if isinstance(y, Array):
                 if y.aval is aval and aval.dtype in direct_dtypes:
                     return bind(kernel, (x, y))
+                return whole(x, y)
             elif type(y) in PYTHON_SCALARS:
                 scalar = match_scalar(aval, y)
                 if scalar is not None:

@@ -73,8 +73,9 @@ def _is_mask(condition, aval) -> bool:
 def _where(condition, x, y):
     condition = _truth(condition)
     x, y = promote_dtypes("where", x, y)
-    shape = broadcast_shapes(aval_of(condition).shape, aval_of(x).shape, aval_of(y).shape)
-    condition = condition if aval_of(condition).ndim == 0 else spread(condition, shape)
+    which = aval_of(condition).shape
+    shape = broadcast_shapes(which, aval_of(x).shape, aval_of(y).shape)
+    condition = spread(condition, shape) if which else condition
     return ew.select(condition, spread(x, shape), spread(y, shape))
 
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 
@@ -91,9 +92,14 @@ class BroadcastInDim(AxisPrimitive):
 
 
 def _sum_to(reduce, ct, x_shape, shape, dims):
+    return reshape(reduce(ct, _added(x_shape, shape, dims)), x_shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _added(x_shape, shape, dims) -> tuple[int, ...]:
+    """The axes of `shape` that a broadcast makes or stretches."""
     stretched = [d for n, d in zip(x_shape, dims, strict=True) if n != shape[d]]
-    summed = tuple([d for d in range(len(shape)) if d not in dims or d in stretched])
-    return reshape(reduce(ct, summed), x_shape)
+    return tuple([d for d in range(len(shape)) if d not in dims or d in stretched])
 
 
 class Reduction(AxisPrimitive):
@@ -140,7 +146,12 @@ class BitReduction(Reduction):
 
 
 def _spread(x, shape, axes):
-    return broadcast_in_dim(x, shape, tuple([i for i in range(len(shape)) if i not in axes]))
+    return broadcast_in_dim(x, shape, _others(axes, len(shape)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _others(axes, ndim: int) -> tuple[int, ...]:
+    return tuple([i for i in range(ndim) if i not in axes])
 
 
 class Reshape(AxisPrimitive):
@@ -180,6 +191,7 @@ class Transpose(AxisPrimitive):
         return transpose(operands[0], (d, *[p + (p >= d) for p in permutation])), 0
 
 
+@functools.lru_cache(maxsize=4096)
 def _inverse(permutation):
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 

@@ -8,6 +8,7 @@ again `dot_general`, with a permutation of axes behind it.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import NamedTuple
 
@@ -158,24 +159,30 @@ def _check_preferred(lhs, dtype):
 
 def _cotangent(ct, aval, y, side, *, dimension_numbers, precision, preferred_element_type):
     """The cotangent of the operand of type `aval` on `side`, the other one being `y`."""
-    numbers, other = dimension_numbers, 1 - side
-    x_free, y_free = numbers.free(side, aval.ndim), numbers.free(other, aval_of(y).ndim)
+    y_aval = aval_of(y)
+    numbers, permutation = _cotangent_layout(dimension_numbers, side, aval.ndim, y_aval.ndim)
+    y = convert(y, aval_of(ct).dtype)
+    product = _bind_dot(*((ct, y) if side == 0 else (y, ct)), numbers, precision, None)
+    return convert(transpose(product, permutation), aval.dtype, aval.weak_type)
+
+
+@functools.lru_cache(maxsize=4096)
+def _cotangent_layout(numbers: DotDimensions, side: int, x_ndim: int, y_ndim: int):
+    """The dimension numbers of the product of ct and y, and the permutation that gives it the axes of x."""
+    other = 1 - side
+    x_free, y_free = numbers.free(side, x_ndim), numbers.free(other, y_ndim)
     batch_axes = tuple(range(len(numbers.batch[0])))
     first = len(batch_axes) if side == 1 else len(batch_axes) + len(x_free)
     ct_axes = tuple(range(first, first + len(y_free)))
-    y = convert(y, aval_of(ct).dtype)
     by_y = sorted(range(len(numbers.contract[other])), key=numbers.contract[other].__getitem__)
     contracted = [numbers.contract[side][k] for k in by_y]
     if side == 0:
         product_numbers = DotDimensions((ct_axes, y_free), (batch_axes, numbers.batch[other]))
-        product = _bind_dot(ct, y, product_numbers, precision, None)
         order = (*numbers.batch[side], *x_free, *contracted)
     else:
         product_numbers = DotDimensions((y_free, ct_axes), (numbers.batch[other], batch_axes))
-        product = _bind_dot(y, ct, product_numbers, precision, None)
         order = (*numbers.batch[side], *contracted, *x_free)
-    product = transpose(product, sorted(range(len(order)), key=order.__getitem__))
-    return convert(product, aval.dtype, aval.weak_type)
+    return product_numbers, tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _bind_dot(lhs, rhs, numbers, precision, preferred_element_type):

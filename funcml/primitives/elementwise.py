@@ -31,6 +31,7 @@ from funcml.primitives.rows import (
     PYTHON_SCALARS,
     REAL,
     Accepts,
+    Elementwise,
     add,
     binary,
     is_constant,
@@ -52,22 +53,47 @@ sub = binary(
     (lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
 )
 neg = unary("neg", NUMERIC, lambda t, ans, x: neg(t), lambda ct, x: neg(ct))
+
+
+class Product(Elementwise):
+    """z = x y, where x and y may be one value."""
+
+    # z' = x' y + x y';  of x x: u + u with u = x' x
+    def jvp_rule(self, primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        if x is not y or tx is not ty or type(tx) is Zero:
+            return super().jvp_rule(primals, tangents)
+        half = mul(tx, x)
+        return bind(self, primals), add(half, half)
+
+
+class Quotient(Elementwise):
+    """z = x / y; integers are divided towards zero."""
+
+    # z' = (x' - z y') / y. XLA would make x / (y y) of (x / y) / y, which leaves the range of floats where y is small or large.
+    def jvp_rule(self, primals, tangents):
+        tx, ty = tangents
+        if type(tx) is Zero or type(ty) is Zero:
+            return super().jvp_rule(primals, tangents)
+        ans = bind(self, primals)
+        return ans, div(sub(tx, mul(ty, ans)), primals[1])
+
+
 #: mul: z' = x' y + x y'
-mul = binary(
+mul = Product(
     "mul",
+    2,
     NUMERIC,
-    (lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
-    (lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+    tangents=(lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
+    transposes=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
 )
-
-
-#: div: z' = x' / y - (y' z) / y. Integers are divided towards zero. In reverse mode both cotangents have z* / y in common; XLA
-#: would make x / (y y) of (x / y) / y, which leaves the range of floats where y is small or large.
-div = binary(
+#: div: z' = x' / y - (y' z) / y
+div = Quotient(
     "div",
+    2,
     NUMERIC,
-    (lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(div(mul(t, ans), y))),
-    (lambda ct, x, y: div(ct, y), None),
+    tangents=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: neg(div(mul(t, ans), y))),
+    transposes=(lambda ct, x, y: div(ct, y), None),
 )
 #: rem: z = x - n y with n = trunc(x / y), of the sign of x;  z' = x' - n y'.
 #: n is found as (x - z) / y, which is whole but for rounding; trunc(x / y) may be one off.

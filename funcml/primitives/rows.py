@@ -16,7 +16,7 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.core.ir import Literal, Primitive
-from funcml.core.linear import Zero, is_undefined
+from funcml.core.linear import UndefinedPrimal, Zero
 from funcml.core.tracing import aval_of, bind
 from funcml.primitives.batching import spread_at_front
 
@@ -113,7 +113,7 @@ class Elementwise(Primitive):
     def transpose_rule(self, ct, *operands, **params):
         cts = []
         for x, rule in zip(operands, self.transposes, strict=True):
-            if not is_undefined(x):
+            if type(x) is not UndefinedPrimal:
                 cts.append(None)
             elif rule is None:
                 raise self.missing("transpose_rule", "reverse-mode differentiation")

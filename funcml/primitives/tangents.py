@@ -13,7 +13,7 @@ from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.keys import filled_keys
 
-__all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_tangent", "zeros"]
+__all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_of", "zero_tangent", "zeros"]
 
 
 @functools.cache
@@ -22,9 +22,15 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.update(dtype=dtypes.tangent_dtype(aval.dtype))
 
 
+@functools.cache
+def zero_of(aval: ShapedArray) -> Zero:
+    """The symbolic zero tangent of a value of type `aval`."""
+    return Zero(tangent_aval(aval))
+
+
 def zero_tangent(x) -> Zero:
     """The symbolic zero tangent of a value."""
-    return Zero(tangent_aval(aval_of(x)))
+    return zero_of(aval_of(x))
 
 
 def scalar_of(aval: ShapedArray, value):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from funcml.core.ir import Jaxpr, Var
 from funcml.core.linear import Zero
 from funcml.core.tracing import rebind, require_frame, trace
-from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.primitives.tangents import instantiate, tangent_aval, zero_of
 from funcml.transforms.rewriting import Rewritten, remembered
 
 __all__ = ["evaluate_jvp", "jvp_jaxpr"]
@@ -38,7 +38,7 @@ def evaluate_jvp(jaxpr: Jaxpr, primals: Sequence, tangents: Sequence) -> tuple[l
             for v, out in zip(outvars, rebind(eqn, operands), strict=True):
                 env[v] = out
             continue
-        given = [moving[a] if a in moving else Zero(tangent_aval(a.aval)) for a in invars]
+        given = [moving[a] if a in moving else zero_of(a.aval) for a in invars]
         outs, out_tangents = primitive.jvp_rule(operands, given, **params)
         if not primitive.multiple_results:
             env[outvars[0]] = outs

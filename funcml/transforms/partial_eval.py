@@ -68,7 +68,9 @@ def partial_eval(
     unknown_outs = [a for a, u in zip(jaxpr.outs, out_unknown, strict=True) if u]
     residuals: dict[Var, None] = {}
     for eqn in unknown_eqns:
-        residuals.update((a, None) for a in eqn.invars if type(a) is Var and a not in unknown)
+        for a in eqn.invars:
+            if a not in unknown and type(a) is Var:
+                residuals[a] = None
     residuals.update((a, None) for a in unknown_outs if type(a) is Var and a not in unknown)
 
     known_outs = [a for a, u in zip(jaxpr.outs, out_unknown, strict=True) if not u]

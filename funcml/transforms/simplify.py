@@ -26,7 +26,7 @@ def dce(jaxpr: Jaxpr) -> Jaxpr:
     needed: set[Var | Literal] = set(jaxpr.outs)
     kept: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if effectful(eqn) or not needed.isdisjoint(eqn.outvars):
+        if not needed.isdisjoint(eqn.outvars) or effectful(eqn):
             kept.append(eqn)
             needed.update(eqn.invars)
     if len(kept) == len(jaxpr.eqns):

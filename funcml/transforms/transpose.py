@@ -43,7 +43,7 @@ class _Cotangents:
                 self.masks[var] = mask
             return
         self.values[var] = add_any(held, ct)
-        held_mask = self.masks.pop(var, None)
+        held_mask = self.masks.pop(var, None) if self.masks else None
         if held_mask is not None and mask is not None:
             self.masks[var] = held_mask if held_mask is mask else or_(held_mask, mask)
 
@@ -68,50 +68,53 @@ def backward_pass(program: Jaxpr, residuals: Sequence, cts: Sequence, masks: Seq
     """`evaluate_transpose` of a program (residuals..., linear inputs...) each of whose equations depends on a linear input."""
     env: dict[Var, object] = dict(zip(program.invars, residuals, strict=False))
     inputs = program.invars[len(residuals) :]
-    undefined = set(inputs)
+    env.update((v, UndefinedPrimal(v.aval)) for v in inputs)
     for eqn in program.eqns:
-        undefined.update(eqn.outvars)
+        for v in eqn.outvars:
+            env[v] = UndefinedPrimal(v.aval)
 
     gathered = _Cotangents()
     for atom, ct, mask in zip(program.outs, cts, masks or [None] * len(cts), strict=True):
-        if type(atom) is Var and atom in undefined:
+        if type(atom) is Var and type(env[atom]) is UndefinedPrimal:
             gathered.add(atom, ct, mask)
     frame = require_frame()
     outer_stamp = frame.stamp
+    waiting = gathered.values.keys()
     for eqn in reversed(program.eqns):
-        if gathered.values.keys().isdisjoint(eqn.outvars):
+        if waiting.isdisjoint(eqn.outvars):
             continue
         frame.stamp = outer_stamp or eqn.source
-        operands = [
-            (UndefinedPrimal(a.aval) if a in undefined else env[a]) if type(a) is Var else a for a in eqn.invars
-        ]
-        _transpose_equation(eqn, operands, gathered)
+        _transpose_equation(eqn, [env[a] if type(a) is Var else a for a in eqn.invars], gathered)
     frame.stamp = outer_stamp
     return [gathered.take(v) for v in inputs], [gathered.masks.get(v) for v in inputs]
 
 
 def _transpose_equation(eqn, operands, gathered: _Cotangents) -> None:
-    primitive, params = eqn.primitive, eqn.params
+    primitive, invars, outvars, params, _ = eqn
     if primitive.takes_masks:
-        masks = [gathered.masks.pop(v, None) for v in eqn.outvars]
-        cts = [gathered.take(v) for v in eqn.outvars]
+        masks = [gathered.masks.pop(v, None) for v in outvars]
+        cts = [gathered.take(v) for v in outvars]
         cts_in, masks_in = primitive.transpose_rule(cts, *operands, masks=masks, **params)
-        for a, ct, mask in zip(eqn.invars, cts_in, masks_in, strict=True):
+        for a, ct, mask in zip(invars, cts_in, masks_in, strict=True):
             if type(a) is Var:
                 gathered.add(a, ct, mask)
         return
     if primitive.multiple_results:
         mask = None
-        cts_in = primitive.transpose_rule([gathered.take(v) for v in eqn.outvars], *operands, **params)
+        cts_in = primitive.transpose_rule([gathered.take(v) for v in outvars], *operands, **params)
     else:
-        mask = gathered.masks.pop(eqn.outvars[0], None)
-        cts_in = primitive.transpose_rule(gathered.take(eqn.outvars[0]), *operands, **params)
+        mask = gathered.masks.pop(outvars[0], None) if gathered.masks else None
+        cts_in = primitive.transpose_rule(gathered.values.pop(outvars[0]), *operands, **params)
     if mask is not None or primitive.makes_masks:
         _add_masked(eqn, operands, cts_in, mask, gathered)
         return
-    for a, x, ct in zip(eqn.invars, operands, cts_in, strict=True):
-        if type(x) is UndefinedPrimal:
-            gathered.add(a, ct, None)
+    values = gathered.values
+    for a, x, ct in zip(invars, operands, cts_in, strict=True):
+        if type(x) is UndefinedPrimal and ct is not None and type(ct) is not Zero:
+            if a in values:
+                gathered.add(a, ct, None)
+            else:
+                values[a] = ct
 
 
 def _add_masked(eqn, operands, cts_in, mask, gathered: _Cotangents) -> None:
