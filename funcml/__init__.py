@@ -4,6 +4,7 @@ A function is recorded once as a small typed program, which `grad`, `vmap` and t
 """
 
 from funcml import (
+    ad_checkpoint,
     custom_batching,
     custom_derivatives,
     debug,
@@ -49,7 +50,8 @@ from funcml.placement import (
 )
 from funcml.transforms.custom_jvp import custom_jvp
 from funcml.transforms.custom_vjp import custom_vjp
-from funcml.transforms.remat import checkpoint, checkpoint_name, checkpoint_policies, remat
+from funcml.transforms.policies import checkpoint_policies
+from funcml.transforms.remat import checkpoint, checkpoint_name, remat
 from funcml.vectorise import vmap
 
 float0 = dtypes.float0
@@ -59,6 +61,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
     "checkpoint",
     "checkpoint_name",

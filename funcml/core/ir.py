@@ -11,6 +11,7 @@ executables are remembered on that object (`Jaxpr.memo`).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections import OrderedDict
@@ -31,6 +32,7 @@ __all__ = [
     "Var",
     "clear_interned",
     "effectful",
+    "fresh_programs",
     "has_effects",
     "intern",
     "memoised",
@@ -395,6 +397,18 @@ def clear_interned() -> None:
         for jaxpr in _table.values():
             jaxpr.canonical = False
         _table.clear()
+
+
+@contextlib.contextmanager
+def fresh_programs():
+    """A context in which no program of before is met: each keeps the user's lines that it was recorded from."""
+    global _table
+    before, _table = _table, OrderedDict()
+    try:
+        yield
+    finally:
+        clear_interned()
+        _table = before
 
 
 _UNCHANGED = object()  # what is remembered of a pass that gave its argument back: a program must not hold itself

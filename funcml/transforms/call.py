@@ -6,7 +6,7 @@ for each inner program.
 
 from __future__ import annotations
 
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern, memoised
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import bind
 from funcml.primitives.tangents import tangent_aval
@@ -15,7 +15,7 @@ from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["Call", "call", "call_p"]
+__all__ = ["Call", "call", "call_p", "without_calls"]
 
 
 class Call(Primitive):
@@ -111,3 +111,29 @@ call_p = Call("call")
 def call(jaxpr: Jaxpr, operands, name: str) -> list:
     """Calls an interned program on values: one equation inside a trace, a run outside."""
     return call_p.apply(jaxpr, operands, name)
+
+
+@memoised
+def without_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` with the equations of the programs that it calls in the place of the calls, nested ones too."""
+    if not any(eqn.primitive is call_p for eqn in jaxpr.eqns):
+        return jaxpr
+    eqns: list[Eqn] = []
+    names: dict = {}
+    _copy(jaxpr.eqns, names, eqns)
+    return intern(Jaxpr(jaxpr.invars, eqns, [names.get(a, a) for a in jaxpr.outs]))
+
+
+def _copy(source, names: dict, eqns: list[Eqn]) -> None:
+    """Appends the equations `source` with the atoms that `names` gives, calls among them resolved, results under fresh names."""
+    for eqn in source:
+        invars = tuple([names.get(a, a) for a in eqn.invars])
+        if eqn.primitive is not call_p:
+            fresh = tuple([Var(v.aval) for v in eqn.outvars])
+            names.update(zip(eqn.outvars, fresh, strict=True))
+            eqns.append(eqn._replace(invars=invars, outvars=fresh))
+            continue
+        inner = eqn.params["jaxpr"]
+        within = dict(zip(inner.invars, invars, strict=True))
+        _copy(inner.eqns, within, eqns)
+        names.update(zip(eqn.outvars, [within.get(a, a) for a in inner.outs], strict=True))

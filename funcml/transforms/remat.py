@@ -1,13 +1,14 @@
 """`checkpoint`: intermediate values recomputed in the backward pass instead of kept.
 
 A call leaves `checkpoint[jaxpr, policy]`. Linearisation splits it by the policy: what the policy saves, and the inputs, are
-residuals; the backward half computes the rest again from them, behind a barrier that keeps XLA from sharing it with the
-forward half.
+residuals, as far as they are used; the backward half computes the rest again from them, behind a barrier that keeps XLA from
+sharing it with the forward half. A policy is asked of the equations inside nested calls (of `jit`) as well.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,101 +20,15 @@ from funcml.core.errors import user_facing
 from funcml.core.ir import Eqn, Jaxpr, Var, effectful, intern
 from funcml.core.tracing import aval_of, current_frame, trace
 from funcml.core.values import Array
-from funcml.primitives.contraction import dot_general_p
-from funcml.primitives.identities import name, name_p
-from funcml.transforms.call import Call
-from funcml.transforms.partial_eval import EqnSplit, partial_eval
+from funcml.primitives.identities import name
+from funcml.transforms.call import Call, without_calls
+from funcml.transforms.costs import OPERATIONS_PER_BYTE, operations
+from funcml.transforms.minimum_cut import Recomputation
+from funcml.transforms.partial_eval import EqnSplit, Split, partial_eval
+from funcml.transforms.policies import Automatic, Policy, checkpoint_policies, saves
 from funcml.transforms.simplify import dce
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_p", "checkpoint_policies", "remat"]
-
-Policy = Callable[..., bool]
-
-
-class checkpoint_policies:
-    """Policies `policy(primitive, *avals, **params) -> bool`: whether the results of an equation are saved."""
-
-    @staticmethod
-    def everything_saveable(primitive, *avals, **params) -> bool:
-        """Saves all: as if there were no checkpoint."""
-        return True
-
-    @staticmethod
-    def nothing_saveable(primitive, *avals, **params) -> bool:
-        """Saves nothing but the inputs; the default."""
-        return False
-
-    @staticmethod
-    def dots_saveable(primitive, *avals, **params) -> bool:
-        """Saves the results of `dot_general`."""
-        return primitive is dot_general_p
-
-    checkpoint_dots = dots_saveable
-
-    @staticmethod
-    def dots_with_no_batch_dims_saveable(primitive, *avals, **params) -> bool:
-        """Saves the results of `dot_general` without batch dimensions: the weights' products of a transformer."""
-        return primitive is dot_general_p and not params["dimension_numbers"][1][0]
-
-    checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
-
-    @staticmethod
-    def save_only_these_names(*names: str) -> Policy:
-        """Saves what `checkpoint_name` gave one of these names."""
-        return _Named(frozenset(names), True)
-
-    @staticmethod
-    def save_any_names_but_these(*names: str) -> Policy:
-        """Saves what `checkpoint_name` gave a name, except these."""
-        return _Named(frozenset(names), False)
-
-    @staticmethod
-    def save_anything_except_these_names(*names: str) -> Policy:
-        """Saves all but what `checkpoint_name` gave one of these names."""
-        return _Except(frozenset(names))
-
-    @staticmethod
-    def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-        """Saves what either policy saves."""
-        return _Either(first, second)
-
-
-class _Named(frozenset):
-    """Whether a name is among these (or, with `among=False`, not among them)."""
-
-    among: bool
-
-    def __new__(cls, names, among):
-        made = super().__new__(cls, names)
-        made.among = among
-        return made
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, _Named) and self.among == other.among and frozenset.__eq__(self, other)
-
-    def __hash__(self) -> int:
-        return hash((frozenset(self), self.among))
-
-    def __call__(self, primitive, *avals, **params) -> bool:
-        return primitive is name_p and (params["name"] in self) == self.among
-
-
-class _Except(frozenset):
-    """Whether an equation is not a name among these."""
-
-    def __call__(self, primitive, *avals, **params) -> bool:
-        return not (primitive is name_p and params["name"] in self)
-
-
-class _Either(tuple):
-    """Whether one of two policies saves."""
-
-    def __new__(cls, first, second):
-        return super().__new__(cls, (first, second))
-
-    def __call__(self, primitive, *avals, **params) -> bool:
-        return self[0](primitive, *avals, **params) or self[1](primitive, *avals, **params)
-
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_p", "checkpointed_call", "policy_of", "remat"]
 
 class Checkpoint(Call):
     """checkpoint[jaxpr, policy] inputs; one that `recomputes` is lowered behind a barrier if `prevent_cse`."""
@@ -130,6 +45,8 @@ def _split(primitive: Checkpoint, unknown_in, eqn: Eqn) -> EqnSplit:
     """
     params = eqn.params
     jaxpr, policy = params["jaxpr"], params["policy"]
+    if policy is not checkpoint_policies.nothing_saveable:
+        jaxpr = without_calls(jaxpr)
     split = partial_eval(jaxpr, tuple(unknown_in))
     if all(split.out_unknown):
         return EqnSplit([], [eqn], [True] * len(eqn.outvars))
@@ -138,36 +55,47 @@ def _split(primitive: Checkpoint, unknown_in, eqn: Eqn) -> EqnSplit:
     known_in = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     unknown_inputs = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if u]
 
-    saved = _saved_variables(split.known, policy)
-    forward = dce(Jaxpr(split.known.invars, split.known.eqns, [*split.known.outs[: len(known_outs)], *saved]))
     n = len(known_outs)
-    recomputed = _recompute(split, n, saved)
+    saved = _saved_variables(split.known, split.known.outs[n:], policy)
+    forward = dce(Jaxpr(split.known.invars, split.known.eqns, [*split.known.outs[:n], *saved]))
+    recomputed, used = _recompute(split, n, saved)
     residuals = [Var(v.aval) for v in saved]
     rest = {k: v for k, v in params.items() if k not in ("jaxpr", "name")}
     name = params["name"]
     known_params = {"jaxpr": intern(checked(forward)), "name": f"known_{name}", **rest}
     unknown_params = {"jaxpr": recomputed, "name": f"recompute_{name}", **rest, "recomputes": True}
     known_eqn = Eqn(primitive, tuple(known_in), tuple([*known_outs, *residuals]), known_params, eqn.source)
+    inputs = [a for a, is_used in zip(known_in, used, strict=True) if is_used]
     unknown_eqn = Eqn(
-        primitive, tuple([*known_in, *residuals, *unknown_inputs]), tuple(unknown_outs), unknown_params, eqn.source
+        primitive, tuple([*inputs, *residuals, *unknown_inputs]), tuple(unknown_outs), unknown_params, eqn.source
     )
     return EqnSplit([known_eqn], [unknown_eqn], list(split.out_unknown))
 
 
-def _saved_variables(known: Jaxpr, policy: Policy) -> list[Var]:
-    """The variables of the known half that the policy saves, and the results of effects, which happen once."""
-    return [
-        v
-        for e in known.eqns
-        if effectful(e) or policy(e.primitive, *[a.aval for a in e.invars], **e.params)
-        for v in e.outvars
+def _saved_variables(known: Jaxpr, wanted: list, policy: Policy | Automatic) -> list[Var]:
+    """The variables of the known half that the policy saves and recomputation uses, results of effects among them.
+
+    Effects happen once, so what uses their results takes them from here.
+    """
+    once = [v for e in known.eqns if effectful(e) for v in e.outvars]
+    problem = Recomputation(
+        known.eqns, known.invars, [a for a in wanted if type(a) is Var], lambda e: None if effectful(e) else operations(e)
+    )
+    if isinstance(policy, Automatic):
+        return list(dict.fromkeys([*problem.kept(OPERATIONS_PER_BYTE, policy.memory), *once]))
+    asked = [
+        v for e in known.eqns if saves(policy, e.primitive, [a.aval for a in e.invars], e.params) for v in e.outvars
     ]
+    return list(dict.fromkeys([*problem.choice(asked).kept, *once]))
 
 
-def _recompute(split, n: int, saved: list[Var]) -> Jaxpr:
-    """(inputs, saved, unknown inputs) -> unknown outputs: the known half again, down to what is saved, then the unknown half."""
+def _recompute(split: Split, n: int, saved: list[Var]) -> tuple[Jaxpr, list[bool]]:
+    """The known half again, down to what is saved, then the unknown half; and which of the known inputs that uses.
+
+        (used inputs, saved, unknown inputs) -> unknown outputs
+    """
     kept = set(saved)
-    again = [e for e in split.known.eqns if not kept.issuperset(e.outvars)]
+    again = [_without(e, kept) for e in split.known.eqns if not kept.issuperset(e.outvars)]
     residuals = split.known.outs[n:]
     substitution = dict(zip(split.unknown.invars[: split.residuals], residuals, strict=True))
     unknown = [
@@ -175,32 +103,76 @@ def _recompute(split, n: int, saved: list[Var]) -> Jaxpr:
         for e in split.unknown.eqns
     ]
     outs = [substitution.get(a, a) if type(a) is Var else a for a in split.unknown.outs]
-    invars = [*split.known.invars, *saved, *split.unknown.invars[split.residuals :]]
-    return intern(checked(dce(Jaxpr(invars, [*again, *unknown], outs))))
+    whole = dce(Jaxpr([*split.known.invars, *saved, *split.unknown.invars[split.residuals :]], [*again, *unknown], outs))
+    taken = {a for e in whole.eqns for a in e.invars} | set(whole.outs)
+    used = [v in taken for v in split.known.invars]
+    invars = [v for v, is_used in zip(split.known.invars, used, strict=True) if is_used]
+    return intern(checked(Jaxpr([*invars, *whole.invars[len(used) :]], whole.eqns, whole.outs))), used
+
+
+def _without(eqn: Eqn, kept: set[Var]) -> Eqn:
+    """`eqn`, giving other names to those of its results that are kept."""
+    if kept.isdisjoint(eqn.outvars):
+        return eqn
+    return eqn._replace(outvars=tuple([Var(v.aval) if v in kept else v for v in eqn.outvars]))
 
 
 checkpoint_p = Checkpoint("checkpoint")
+
+
+def policy_of(who: str, policy: Policy | str | None, memory: int | None = None) -> Policy | Automatic:
+    """The policy that a user's arguments mean; None is `nothing_saveable`."""
+    if policy == "auto":
+        if memory is None:
+            return Automatic(None)
+        try:
+            memory = operator.index(memory)
+        except TypeError:
+            raise TypeError(f"{who}: memory must be a number of bytes, an int, got {memory!r}") from None
+        if memory < 0:
+            raise ValueError(f"{who}: memory must be a number of bytes, got {memory}")
+        return Automatic(memory)
+    if memory is not None:
+        raise ValueError(f'{who}: memory= is the budget of policy="auto"; with another policy leave it out')
+    if policy is None:
+        return checkpoint_policies.nothing_saveable
+    if not callable(policy):
+        raise TypeError(f'{who}: policy must be "auto" or a function policy(primitive, *avals, **params), got {policy!r}')
+    return policy
+
+
+def checkpointed_call(jaxpr: Jaxpr, operands, name: str, policy: Policy | Automatic, prevent_cse: bool = True) -> list:
+    """Binds a checkpoint of an interned program."""
+    return checkpoint_p.apply(jaxpr, operands, name, policy=policy, prevent_cse=prevent_cse, recomputes=False)
 
 
 def checkpoint(
     fun: Callable | None = None,
     *,
     prevent_cse: bool = True,
-    policy: Policy | None = None,
+    policy: Policy | str | None = None,
     static_argnums: int | Sequence[int] = (),
+    memory: int | None = None,
 ) -> Any:
     """`fun`, whose intermediate values are recomputed in the backward pass instead of kept.
 
     `policy(primitive, *avals, **params) -> bool` says which results are saved all the same; see `checkpoint_policies`. Only
-    the inputs are, by default. XLA:CPU drops barriers and may compute both halves as one; GPU and TPU keep them apart.
-    `prevent_cse=False` allows XLA to undo the recomputation, as is right inside a `scan`.
+    the inputs are, by default. `policy="auto"` saves what is cheaper to save than to compute again, and no more than `memory`
+    bytes beside the inputs if that is given, by a minimum cut of the program (see `funcml.transforms.minimum_cut`).
+    `ad_checkpoint.print_saved_residuals` shows what is saved.
+
+    XLA:CPU drops barriers and may compute both halves as one; GPU and TPU keep them apart. `prevent_cse=False` allows XLA to
+    undo the recomputation, as is right inside a `scan`.
 
     >>> import funcml, funcml.numpy as jnp
     >>> float(funcml.grad(funcml.checkpoint(lambda x: jnp.sin(jnp.sin(x))))(0.0))
     1.0
     """
+    verdicts = policy_of("checkpoint", policy, memory)
     if fun is None:
-        return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+        return functools.partial(
+            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, memory=memory
+        )
     if not callable(fun):
         raise TypeError(f"checkpoint expects a function, got {fun!r} of type {type(fun).__name__}")
     static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
@@ -226,12 +198,7 @@ def checkpoint(
             return outs
 
         jaxpr, captured = trace(flat, [aval_of(x) for x in values], f"checkpoint of {label}", values)
-        params = {
-            "policy": policy or checkpoint_policies.nothing_saveable,
-            "prevent_cse": prevent_cse,
-            "recomputes": False,
-        }
-        outs = checkpoint_p.apply(intern(checked(jaxpr)), [*captured, *values], label, **params)
+        outs = checkpointed_call(intern(checked(jaxpr)), [*captured, *values], label, verdicts, prevent_cse)
         return tree.unflatten(out_tree[0], outs)
 
     return user_facing(checkpointed)

@@ -1,5 +1,7 @@
 """`checkpoint`: the same derivatives, other residuals."""
 
+import jax
+import jax.ad_checkpoint
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def test_the_default_saves_inputs_only_and_policies_more():
             "everything": policies.everything_saveable,
         }.items()
     }
-    assert counts["nothing"] < counts["named"] < counts["dots"] <= counts["everything"]
+    assert counts["nothing"] < counts["named"] <= counts["dots"] <= counts["everything"]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,11 @@ def test_the_default_saves_inputs_only_and_policies_more():
         policies.save_anything_except_these_names("hidden"),
         policies.save_any_names_but_these("other"),
         policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("hidden")),
+        policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+        policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=[], names_which_can_be_offloaded=["hidden"], offload_src="device", offload_dst="pinned_host"
+        ),
+        "auto",
     ],
 )
 def test_every_policy_gives_the_gradient(policy):
@@ -93,3 +100,46 @@ def test_static_arguments_kwargs_and_decorator():
     want = fm.grad(lambda x: jnp.sin(jnp.sin(x)) * 2.0)(0.5)
     np.testing.assert_allclose(fm.grad(lambda x: f(x, 2, scale=2.0))(0.5), want, rtol=1e-6)
     np.testing.assert_allclose(float(f(0.5, 2, scale=2.0)), np.sin(np.sin(0.5)) * 2.0, rtol=1e-6)
+
+
+def test_every_name_of_jax_is_there():
+    theirs = {n for n in dir(jax.checkpoint_policies) if not n.startswith("_")}
+    assert theirs <= set(dir(policies))
+    assert {n for n in dir(jax.ad_checkpoint) if not n.startswith("_")} <= set(dir(fm.ad_checkpoint))
+
+
+def test_policies_compare_by_what_they_do():
+    make = [
+        lambda: policies.save_only_these_names("a", "b"),
+        lambda: policies.save_any_names_but_these("a", "b"),
+        lambda: policies.save_anything_except_these_names("a", "b"),
+        lambda: policies.offload_dot_with_no_batch_dims("device", "host"),
+        lambda: policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("a")),
+    ]
+    made = [m() for m in make]
+    assert [m() for m in make] == made and len(set(made)) == len(made)
+
+
+def test_a_name_is_saved_or_offloaded():
+    with pytest.raises(ValueError, match="'b' is to be both"):
+        policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["a", "b"], names_which_can_be_offloaded=["b"], offload_src="a", offload_dst="b"
+        )
+
+
+def test_verdicts_in_the_place_of_booleans():
+    for yes, no in (
+        (fm.ad_checkpoint.Saveable, fm.ad_checkpoint.Recompute),
+        (fm.ad_checkpoint.Offloadable("device", "pinned_host"), None),
+        (np.True_, np.False_),
+    ):
+        f = fm.checkpoint(net, policy=lambda p, *_, yes=yes, no=no, **__: yes if p.name == "dot_general" else no)
+        found = [r.equation for r in fm.ad_checkpoint.saved_residuals(f, X) if r.equation]
+        assert found == ["dot_general", "dot_general"]
+
+
+def test_what_is_not_used_is_not_saved():
+    f = fm.checkpoint(lambda x: jnp.sum(3.0 * (jnp.cos(x) * 0.0 + x)), policy=policies.nothing_saveable)
+    assert fm.ad_checkpoint.saved_residuals(f, X)[0].reason == "from the argument x"
+    linear = fm.checkpoint(lambda x: fm.checkpoint_name(jnp.sum(x), "a") * 3.0, policy=policies.everything_saveable)
+    assert fm.ad_checkpoint.saved_residuals(linear, X) == []
