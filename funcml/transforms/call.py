@@ -6,6 +6,8 @@ for each inner program.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern, memoised
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import bind
@@ -75,23 +77,49 @@ def _scatter(flags, values) -> list:
     return [next(rest) if f else None for f in flags]
 
 
+class _CallSplit(NamedTuple):
+    """A `Split` for calls: the known program does not give back its own inputs.
+
+    inputs: for each residual, which known input it is, or None for a result of the known program
+    """
+
+    known: Jaxpr
+    unknown: Jaxpr
+    inputs: tuple[int | None, ...]
+    out_unknown: tuple[bool, ...]
+
+
+@memoised
+def _split(jaxpr: Jaxpr, unknown_in: tuple[bool, ...]) -> _CallSplit:
+    split = partial_eval(jaxpr, unknown_in)
+    places = {v: i for i, v in enumerate(split.known.invars)}
+    n = len(split.known.outs) - split.residuals
+    inputs = tuple([places.get(v) if type(v) is Var else None for v in split.known.outs[n:]])
+    known = split.known
+    if any(i is not None for i in inputs):
+        known = Jaxpr(known.invars, known.eqns, [*known.outs[:n], *[v for v in known.outs[n:] if v not in places]])
+        known.canonical = jaxpr.canonical
+    return _CallSplit(known, split.unknown, inputs, split.out_unknown)
+
+
 def split_call(primitive: Primitive, unknown_in, eqn: Eqn) -> EqnSplit:
     """A call of the known half, and a call of the unknown half on its residuals; all of it, if no result is known."""
-    jaxpr, name = eqn.params["jaxpr"], eqn.params["name"]
-    split = partial_eval(jaxpr, tuple(unknown_in))
+    name = eqn.params["name"]
+    split = _split(eqn.params["jaxpr"], tuple(unknown_in))
     if all(split.out_unknown):
         return EqnSplit([], [eqn], [True] * len(eqn.outvars))
     known_in = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     unknown_inputs = [a for a, u in zip(eqn.invars, unknown_in, strict=True) if u]
     known_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if not u]
     unknown_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u]
-    n_known = len(known_outs)
-    residuals = [Var(a.aval) for a in split.known.outs[n_known:]]
+    computed = [Var(a.aval) for a in split.known.outs[len(known_outs) :]]
+    rest_computed = iter(computed)
+    residuals = [next(rest_computed) if i is None else known_in[i] for i in split.inputs]
     rest = {k: v for k, v in eqn.params.items() if k not in ("jaxpr", "name")}
     known_eqn = Eqn(
         primitive,
         tuple(known_in),
-        tuple([*known_outs, *residuals]),
+        tuple([*known_outs, *computed]),
         {"jaxpr": split.known, "name": f"known_{name}", **rest},
         eqn.source,
     )

@@ -143,3 +143,11 @@ def test_what_is_not_used_is_not_saved():
     assert fm.ad_checkpoint.saved_residuals(f, X)[0].reason == "from the argument x"
     linear = fm.checkpoint(lambda x: fm.checkpoint_name(jnp.sum(x), "a") * 3.0, policy=policies.everything_saveable)
     assert fm.ad_checkpoint.saved_residuals(linear, X) == []
+
+
+def test_calls_do_not_give_back_their_inputs():
+    inner = fm.jit(lambda x, w: jnp.sin(x * w))
+    jaxpr = fm.make_jaxpr(lambda x, w: inner(x, w))(X, X)
+    known = linearize_jaxpr(jaxpr, (True, True)).known
+    assert set(known.outs) >= set(known.invars)  # residuals are the inputs themselves
+    assert len(known.eqns[0].outvars) == 2  # the sine and the cosine
