@@ -10,6 +10,8 @@ least fixpoint of what one step makes of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from funcml import dtypes
 from funcml.control_flow.programs import check_carry, grown, inlined, joined_carry, parts, rearranged, recorded
 from funcml.core.check import checked
@@ -20,14 +22,16 @@ from funcml.primitives.axes import moveaxis
 from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import add_any
 from funcml.primitives.tangents import instantiate, tangent_aval, zeros
+from funcml.transforms.costs import OPERATIONS_PER_BYTE, is_cheap, operations
 from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
-from funcml.transforms.partial_eval import EqnSplit, Split, partial_eval
+from funcml.transforms.minimum_cut import Recomputation
+from funcml.transforms.partial_eval import EqnSplit, Split, known_again, partial_eval
 from funcml.transforms.simplify import dce
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["invariant_outs", "scan", "scan_p"]
+__all__ = ["scan", "scan_p"]
 
 
 class Scan(Primitive):
@@ -249,8 +253,8 @@ def _dealt(operands, n_consts: int, n_carry: int, of_consts, of_carry, of_xs) ->
 def _split(unknown_in, eqn: Eqn) -> EqnSplit:
     """A scan of the known half of a step, and a scan of the unknown half.
 
-    A residual that is the same in every step, because only consts lead to it, is computed once, outside; one that is a slice
-    of known `xs` is taken from there; the others are stacked by the known scan.
+    What is the same in every step is computed once, outside; slices of known `xs` are taken from there. Of the rest the known
+    scan stacks what a minimum cut says, and the unknown one does cheap equations again from that.
     """
     params = eqn.params
     jaxpr, n_consts, n_carry = params["jaxpr"], params["n_consts"], params["n_carry"]
@@ -268,31 +272,34 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
     known_atoms = [a for a, u in zip(eqn.invars, unknown, strict=True) if not u]
     known_outs = [v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if not u]
     k_consts, k_carry = u_consts.count(False), u_carry.count(False)
-    residuals = _sorted_residuals(split, k_consts, k_carry, len(known_outs))
+    known = split.known
+    invariant = _invariant(known, k_consts, k_carry)
+    slices = list(known.invars[k_consts + k_carry :])
+    wanted = [v for v in known.outs[len(known_outs) :] if type(v) is Var]
+    stacked = Recomputation(known.eqns, {*invariant, *slices}, wanted, _cost_again).kept(OPERATIONS_PER_BYTE)
+    body, used = known_again(split, [*invariant, *slices, *stacked])
+    flags = parts(used, len(invariant), len(slices))
+    invariant, slices, stacked = [
+        [v for v, is_used in zip(values, taken, strict=True) if is_used]
+        for values, taken in zip((invariant, slices, stacked), flags, strict=True)
+    ]
+    once, fixed = _computed_once(known, known.invars[: k_consts + k_carry], invariant, known_atoms[: k_consts + k_carry])
+    sliced = [known_atoms[known.invars.index(v)] for v in slices]
+    stacks = [Var(_stacked_aval(v.aval, params["length"])) for v in stacked]
 
-    once, fixed = invariant_outs(split.known, k_consts, residuals.invariant, known_atoms[:k_consts])
-    sliced = [known_atoms[split.known.invars.index(v)] for v in residuals.slices]
-    stacked = [Var(_stacked_aval(v.aval, params["length"])) for v in residuals.stacked]
-
-    known_body = intern(checked(dce(Jaxpr(
-        split.known.invars, split.known.eqns, [*split.known.outs[: len(known_outs)], *residuals.stacked]
-    ))))
+    known_body = intern(checked(dce(Jaxpr(known.invars, known.eqns, [*known.outs[: len(known_outs)], *stacked]))))
     known_params = {**params, "jaxpr": known_body, "n_consts": k_consts, "n_carry": k_carry}
-    known_eqn = Eqn(scan_p, tuple(known_atoms), tuple([*known_outs, *stacked]), known_params, eqn.source)
+    known_eqn = Eqn(scan_p, tuple(known_atoms), tuple([*known_outs, *stacks]), known_params, eqn.source)
 
-    inner = dict(zip(split.known.outs[len(known_outs) :], split.unknown.invars, strict=False))
-    unknown_inputs = parts(split.unknown.invars[split.residuals :], u_consts.count(True), u_carry.count(True))
-    consts_in, carry_in, xs_in = unknown_inputs
-    body = rearranged(split.unknown, [
-        *[inner[v] for v in residuals.invariant], *consts_in, *carry_in,
-        *[inner[v] for v in (*residuals.slices, *residuals.stacked)], *xs_in,
-    ])
+    given = parts(body.invars, len(invariant), len(slices) + len(stacked), u_consts.count(True), u_carry.count(True))
+    held, from_slices, consts_in, carry_in, xs_in = given
+    body = rearranged(body, [*held, *consts_in, *carry_in, *from_slices, *xs_in])
     unknown_atoms = [a for a, u in zip(eqn.invars, unknown, strict=True) if u]
     consts, carry, xs = parts(unknown_atoms, len(consts_in), len(carry_in))
     unknown_params = {**params, "jaxpr": body, "n_consts": len(fixed) + len(consts), "n_carry": len(carry)}
     unknown_eqn = Eqn(
         scan_p,
-        tuple([*fixed, *consts, *carry, *sliced, *stacked, *xs]),
+        tuple([*fixed, *consts, *carry, *sliced, *stacks, *xs]),
         tuple([v for v, u in zip(eqn.outvars, split.out_unknown, strict=True) if u]),
         unknown_params,
         eqn.source,
@@ -300,36 +307,27 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
     return EqnSplit([*once, known_eqn], [unknown_eqn], list(split.out_unknown))
 
 
-class _Residuals:
-    """The residuals of one step, by what has to be kept of them."""
-
-    def __init__(self):
-        self.invariant: list[Var] = []
-        self.slices: list[Var] = []
-        self.stacked: list[Var] = []
-
-
-def _sorted_residuals(split: Split, n_consts: int, n_carry: int, n_outs: int) -> _Residuals:
-    known = split.known
-    fixed = set(known.invars[:n_consts])
+def _invariant(known: Jaxpr, n_consts: int, n_carry: int) -> list[Var]:
+    """What is the same in every step: consts, what a step leaves in the carry as it is, and what follows from these."""
+    carry = known.invars[n_consts : n_consts + n_carry]
+    same = [*known.invars[:n_consts], *[v for v, left in zip(carry, known.outs, strict=False) if v is left]]
+    fixed = dict.fromkeys(same)
     for eqn in known.eqns:
         if not effectful(eqn) and all(type(a) is not Var or a in fixed for a in eqn.invars):
-            fixed.update(eqn.outvars)
-    slices = set(known.invars[n_consts + n_carry :])
-    found = _Residuals()
-    for v in known.outs[n_outs:]:
-        assert type(v) is Var
-        kind = found.invariant if v in fixed else found.slices if v in slices else found.stacked
-        kind.append(v)
-    return found
+            fixed.update(dict.fromkeys(eqn.outvars))
+    return list(fixed)
 
 
-def invariant_outs(jaxpr: Jaxpr, n_consts: int, wanted: list[Var], atoms: list) -> tuple[list[Eqn], list]:
-    """The equations that lead from the first inputs of `jaxpr` to the variables `wanted`, on other atoms; and those."""
-    consts = jaxpr.invars[:n_consts]
+def _cost_again(eqn: Eqn) -> int | None:
+    """The operations of an equation that is better computed again in a step than stacked, if it is cheap."""
+    return operations(eqn) if is_cheap(eqn) else None
+
+
+def _computed_once(jaxpr: Jaxpr, inputs: Sequence[Var], wanted: list[Var], atoms: list) -> tuple[list[Eqn], list]:
+    """The equations that lead from some inputs of `jaxpr` to the variables `wanted`, on other atoms; and those."""
     needed, kept = set(wanted), []
     for eqn in reversed(jaxpr.eqns):
         if not needed.isdisjoint(eqn.outvars):
             kept.append(eqn)
             needed.update(eqn.invars)
-    return inlined(Jaxpr(consts, kept[::-1], wanted), atoms)
+    return inlined(Jaxpr(inputs, kept[::-1], wanted), atoms)

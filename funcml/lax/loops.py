@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from funcml.core.config import config
 from funcml.core.errors import user_facing
 from funcml.core.tracing import Tracer, aval_of, current_frame, eval_jaxpr
 from funcml.lax.bodies import array_leaf, check_carry, flatten_arrays, record, settle_carry
+from funcml.lax.segments import checked_choice
+from funcml.lax.segments import run as run_checkpointed
 from funcml.lax.shaping import concatenate, index_in_dim, reshape, slice_in_dim, stack
 from funcml.primitives import elementwise as ew
 from funcml.vectorise import vmap
@@ -155,7 +158,7 @@ def _unroll(who: str, unroll, length: int) -> int:
 @user_facing
 def scan(
     f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
-    _split_transpose: bool = False,
+    _split_transpose: bool = False, *, checkpoint: Any = None,
 ):
     """A function of a carry and one slice, applied along the leading axis of `xs`.
 
@@ -163,8 +166,11 @@ def scan(
 
     `init` and `xs` are trees of arrays; `length` is needed where `xs` has none. The carry keeps its structure and types; a
     weakly typed initial value takes the dtype that `f` gives it. `reverse` begins at the last slice; `unroll` puts several
-    steps into one turn of the compiled loop (True or 0: all of them). Reverse mode stores what the steps need, except what is
-    the same in each.
+    steps into one turn of the compiled loop (True or 0: all of them).
+
+    Reverse mode stacks what the steps need, except what is the same in each, a slice of `xs`, or cheap to compute again.
+    `checkpoint` makes it keep less: "sqrt" or a number of steps keeps the carry once in so many steps, and computes the steps
+    between again; a policy of `checkpoint_policies` (or "auto") makes each step a checkpoint.
 
     >>> import funcml.numpy as jnp
     >>> from funcml import lax
@@ -178,6 +184,7 @@ def scan(
     values, xs_treedef = flatten_arrays(who, "xs", xs)
     length = _length(who, xs, values, length)
     unroll = _unroll(who, unroll, length)
+    choice = checked_choice(who, checkpoint, length)
     if config.disable_jit and current_frame() is None:
         return _python_scan(who, f, init, values, xs_treedef, length, reverse)
     init, treedef = flatten_arrays(who, "init", init)
@@ -193,7 +200,11 @@ def scan(
     body, init, carry_treedef = settle_carry(init, make)
     n = carry_treedef.num_leaves
     check_carry(who, body.name, "carry", treedef, [aval_of(x) for x in init], carry_treedef, body.out_avals[:n])
-    outs = bind_scan(body.jaxpr, body.captured, init, values, length=length, reverse=bool(reverse), unroll=unroll)
+    options: dict[str, Any] = {"length": length, "reverse": bool(reverse), "unroll": unroll}
+    if choice is None:
+        outs = bind_scan(body.jaxpr, body.captured, init, values, **options)
+    else:
+        outs = run_checkpointed(body.jaxpr, body.captured, init, values, choice, **options)
     _, ys_treedef = _pair(who, body)
     return tree.unflatten(treedef, outs[:n]), tree.unflatten(ys_treedef, outs[n:])
 

@@ -2,6 +2,7 @@
 
     bytes_of   : aval -> bytes
     operations : Eqn  -> arithmetic operations
+    is_cheap   : Eqn  -> whether XLA fuses it into what uses it
 
 An estimate to choose by, not a prediction of time.
 """
@@ -12,19 +13,35 @@ import math
 
 from funcml import dtypes
 from funcml.core.ir import Eqn, Jaxpr, Primitive, memoised, sub_programs
-from funcml.primitives import elementwise
-from funcml.primitives.axes import Reduction
+from funcml.primitives import elementwise, transcendental
+from funcml.primitives.axes import Reduction, broadcast_in_dim_p, reshape_p, transpose_p
 from funcml.primitives.contraction import dot_general_p
 from funcml.primitives.convolution import conv_general_dilated_p
+from funcml.primitives.identities import copy_p, name_p, stop_gradient
 from funcml.primitives.matrices import MatrixPrimitive
+from funcml.primitives.shaping import iota_p
 
-__all__ = ["OPERATIONS_PER_BYTE", "bytes_of", "operations"]
+__all__ = ["OPERATIONS_PER_BYTE", "bytes_of", "is_cheap", "operations"]
 
 #: how many operations a processor does in the time in which it writes a byte and reads it again
 OPERATIONS_PER_BYTE = 20
 _PER_FUNCTION = 10  # operations in exp, tanh and their like
+_PER_SERIES = 200  # in a function that is computed by series and fractions
 _STEPS_OF_A_LOOP = 32  # where the number is not known
-_ARITHMETIC = frozenset(x for x in vars(elementwise).values() if isinstance(x, Primitive))
+
+
+def _primitives_of(module) -> frozenset[Primitive]:
+    return frozenset(x for x in vars(module).values() if isinstance(x, Primitive))
+
+
+_ARITHMETIC = _primitives_of(elementwise) | {copy_p, name_p, stop_gradient}
+_FUNCTIONS = _primitives_of(transcendental) - _ARITHMETIC
+_FUSED = _ARITHMETIC | _FUNCTIONS | {broadcast_in_dim_p, reshape_p, transpose_p, iota_p}
+
+
+def is_cheap(eqn: Eqn) -> bool:
+    """Whether an equation is arithmetic or an elementary function of each element, or arranges elements."""
+    return eqn.primitive in _FUSED
 
 
 def bytes_of(aval) -> int:
@@ -56,8 +73,10 @@ def operations(eqn: Eqn) -> int:
         return max(1, 2 * eqn.outvars[0].aval.size * kernel.size // features)
     if isinstance(primitive, MatrixPrimitive):
         return max(1, size * max(eqn.invars[0].aval.shape[-2:], default=1))
-    if primitive.elementwise and primitive not in _ARITHMETIC:
+    if primitive in _FUNCTIONS:
         size *= _PER_FUNCTION
+    elif primitive.elementwise and primitive not in _ARITHMETIC:
+        size *= _PER_SERIES
     elif not (primitive.elementwise or primitive in _ARITHMETIC or isinstance(primitive, Reduction)):
         size *= 2  # moves data
     return max(1, size)

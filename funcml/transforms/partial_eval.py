@@ -4,16 +4,20 @@
 
 Nothing is traced: equations are dealt out to two programs as they are. Only a primitive that holds a program of its own, and
 has known and unknown operands, is asked how to split (`partial_eval_rule`).
+
+    known_again : the unknown half, computing for itself what it needs of the known one
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Var, memoised
+from funcml.core.ir import Eqn, Jaxpr, Var, effectful, memoised
+from funcml.transforms.simplify import dce
 
-__all__ = ["EqnSplit", "Split", "partial_eval"]
+__all__ = ["EqnSplit", "Split", "known_again", "partial_eval"]
 
 
 class Split(NamedTuple):
@@ -80,3 +84,35 @@ def partial_eval(
     rest = Jaxpr([*residuals, *unknown_inputs], unknown_eqns, unknown_outs)
     known.canonical = rest.canonical = jaxpr.canonical
     return Split(checked(known), checked(rest), len(residuals), tuple(out_unknown))
+
+
+def known_again(split: Split, given: Sequence[Var]) -> tuple[Jaxpr, list[bool]]:
+    """The unknown half with what leads to its residuals from the variables `given` of the known half; which of those it uses.
+
+        (given that are used..., unknown inputs...) -> unknown outputs
+
+    Equations with an effect do not run again: what is needed of their results must be given.
+    """
+    kept = set(given)
+    again = [_without(e, kept) for e in split.known.eqns if not (kept.issuperset(e.outvars) or effectful(e))]
+    wanted = split.known.outs[len(split.known.outs) - split.residuals :]
+    names = dict(zip(split.unknown.invars, wanted, strict=False))
+    unknown = [e._replace(invars=tuple([_renamed(a, names) for a in e.invars])) for e in split.unknown.eqns]
+    outs = [_renamed(a, names) for a in split.unknown.outs]
+    inputs = split.unknown.invars[split.residuals :]
+    whole = dce(Jaxpr([*given, *inputs], [*again, *unknown], outs))
+    taken = {a for e in whole.eqns for a in e.invars} | set(whole.outs)
+    used = [v in taken for v in given]
+    leading = [v for v, is_used in zip(given, used, strict=True) if is_used]
+    return checked(Jaxpr([*leading, *inputs], whole.eqns, whole.outs)), used
+
+
+def _renamed(atom, names: dict):
+    return names.get(atom, atom) if type(atom) is Var else atom
+
+
+def _without(eqn: Eqn, kept: set[Var]) -> Eqn:
+    """`eqn`, giving other names to those of its results that are kept."""
+    if kept.isdisjoint(eqn.outvars):
+        return eqn
+    return eqn._replace(outvars=tuple([Var(v.aval) if v in kept else v for v in eqn.outvars]))

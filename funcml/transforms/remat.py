@@ -24,7 +24,7 @@ from funcml.primitives.identities import name
 from funcml.transforms.call import Call, without_calls
 from funcml.transforms.costs import OPERATIONS_PER_BYTE, operations
 from funcml.transforms.minimum_cut import Recomputation
-from funcml.transforms.partial_eval import EqnSplit, Split, partial_eval
+from funcml.transforms.partial_eval import EqnSplit, known_again, partial_eval
 from funcml.transforms.policies import Automatic, Policy, checkpoint_policies, saves
 from funcml.transforms.simplify import dce
 
@@ -58,63 +58,29 @@ def _split(primitive: Checkpoint, unknown_in, eqn: Eqn) -> EqnSplit:
     n = len(known_outs)
     saved = _saved_variables(split.known, split.known.outs[n:], policy)
     forward = dce(Jaxpr(split.known.invars, split.known.eqns, [*split.known.outs[:n], *saved]))
-    recomputed, used = _recompute(split, n, saved)
+    recomputed, used = known_again(split, [*split.known.invars, *saved])
     residuals = [Var(v.aval) for v in saved]
     rest = {k: v for k, v in params.items() if k not in ("jaxpr", "name")}
     name = params["name"]
     known_params = {"jaxpr": intern(checked(forward)), "name": f"known_{name}", **rest}
-    unknown_params = {"jaxpr": recomputed, "name": f"recompute_{name}", **rest, "recomputes": True}
+    unknown_params = {"jaxpr": intern(recomputed), "name": f"recompute_{name}", **rest, "recomputes": True}
     known_eqn = Eqn(primitive, tuple(known_in), tuple([*known_outs, *residuals]), known_params, eqn.source)
-    inputs = [a for a, is_used in zip(known_in, used, strict=True) if is_used]
-    unknown_eqn = Eqn(
-        primitive, tuple([*inputs, *residuals, *unknown_inputs]), tuple(unknown_outs), unknown_params, eqn.source
-    )
+    held = [a for a, is_used in zip([*known_in, *residuals], used, strict=True) if is_used]
+    unknown_eqn = Eqn(primitive, tuple([*held, *unknown_inputs]), tuple(unknown_outs), unknown_params, eqn.source)
     return EqnSplit([known_eqn], [unknown_eqn], list(split.out_unknown))
 
 
 def _saved_variables(known: Jaxpr, wanted: list, policy: Policy | Automatic) -> list[Var]:
-    """The variables of the known half that the policy saves and recomputation uses, results of effects among them.
-
-    Effects happen once, so what uses their results takes them from here.
-    """
-    once = [v for e in known.eqns if effectful(e) for v in e.outvars]
+    """The variables of the known half that the policy saves and recomputation uses; and what effects gave: they happen once."""
     problem = Recomputation(
         known.eqns, known.invars, [a for a in wanted if type(a) is Var], lambda e: None if effectful(e) else operations(e)
     )
     if isinstance(policy, Automatic):
-        return list(dict.fromkeys([*problem.kept(OPERATIONS_PER_BYTE, policy.memory), *once]))
+        return problem.kept(OPERATIONS_PER_BYTE, policy.memory)
     asked = [
         v for e in known.eqns if saves(policy, e.primitive, [a.aval for a in e.invars], e.params) for v in e.outvars
     ]
-    return list(dict.fromkeys([*problem.choice(asked).kept, *once]))
-
-
-def _recompute(split: Split, n: int, saved: list[Var]) -> tuple[Jaxpr, list[bool]]:
-    """The known half again, down to what is saved, then the unknown half; and which of the known inputs that uses.
-
-        (used inputs, saved, unknown inputs) -> unknown outputs
-    """
-    kept = set(saved)
-    again = [_without(e, kept) for e in split.known.eqns if not kept.issuperset(e.outvars)]
-    residuals = split.known.outs[n:]
-    substitution = dict(zip(split.unknown.invars[: split.residuals], residuals, strict=True))
-    unknown = [
-        e._replace(invars=tuple([substitution.get(a, a) if type(a) is Var else a for a in e.invars]))
-        for e in split.unknown.eqns
-    ]
-    outs = [substitution.get(a, a) if type(a) is Var else a for a in split.unknown.outs]
-    whole = dce(Jaxpr([*split.known.invars, *saved, *split.unknown.invars[split.residuals :]], [*again, *unknown], outs))
-    taken = {a for e in whole.eqns for a in e.invars} | set(whole.outs)
-    used = [v in taken for v in split.known.invars]
-    invars = [v for v, is_used in zip(split.known.invars, used, strict=True) if is_used]
-    return intern(checked(Jaxpr([*invars, *whole.invars[len(used) :]], whole.eqns, whole.outs))), used
-
-
-def _without(eqn: Eqn, kept: set[Var]) -> Eqn:
-    """`eqn`, giving other names to those of its results that are kept."""
-    if kept.isdisjoint(eqn.outvars):
-        return eqn
-    return eqn._replace(outvars=tuple([Var(v.aval) if v in kept else v for v in eqn.outvars]))
+    return problem.choice(asked).kept
 
 
 checkpoint_p = Checkpoint("checkpoint")

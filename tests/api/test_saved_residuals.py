@@ -1,6 +1,7 @@
 """`saved_residuals`: which arrays, how large, and where they come from; against JAX's list, and against what `vjp` holds."""
 
 import jax
+import jax.ad_checkpoint
 import jax.numpy
 import numpy as np
 import pytest
@@ -60,14 +61,16 @@ def test_it_is_what_vjp_holds():
 
 
 def test_steps_and_lines():
-    def step(c, x):
-        return jnp.sin(c * x), c
+    w = np.ones((64, 64), np.float32)
 
-    found = saved_residuals(lambda c, x: fm.lax.scan(step, c, x), np.float32(1.0), np.ones(7, np.float32))
-    inner = next(r for r in found if r.equation == "cos")
-    assert inner.steps == (7,) and inner.bytes == 28 and inner.aval.shape == (7,)
+    def step(c, x):
+        return jnp.sin(c @ w) * x, None
+
+    found = saved_residuals(lambda c, x: fm.lax.scan(step, c, x), np.ones(64, np.float32), np.ones(7, np.float32))
+    inner = next(r for r in found if r.equation == "dot_general")
+    assert inner.steps == (7,) and inner.bytes == 7 * 64 * 4 and inner.aval.shape == (7, 64)
     assert f"{step.__code__.co_firstlineno + 1} (" in inner.line and __file__ in inner.line
-    assert inner.reason == f"output of cos from {inner.line}, in each of 7 steps of a scan"
+    assert inner.reason == f"output of dot_general from {inner.line}, in each of 7 steps of a scan"
 
 
 def test_types_alone_will_do():
