@@ -35,7 +35,7 @@ def checked_choice(who: str, checkpoint: Any, length: int) -> int | Policy | Aut
         return _near_root(length)
     if isinstance(checkpoint, bool) or not hasattr(checkpoint, "__index__"):
         raise TypeError(
-            f'{who}: checkpoint must be "sqrt", a number of steps, "auto" or a policy of `checkpoint_policies`, got {checkpoint!r}'
+            f'{who}: checkpoint must be "sqrt", a number of steps, "auto" or a checkpoint policy, got {checkpoint!r}'
         )
     steps = operator.index(checkpoint)
     if steps < 1:

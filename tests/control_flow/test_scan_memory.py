@@ -12,6 +12,12 @@ from tests.products import check_products
 
 rng = np.random.default_rng(0)
 W = rng.normal(size=(3, 3))
+
+
+def label(choice) -> str:
+    return getattr(choice, "__name__", str(choice))
+
+
 CHOICES = ["sqrt", 1, 3, 100, "auto", fm.checkpoint_policies.dots_saveable, fm.checkpoint_policies.nothing_saveable]
 
 
@@ -31,7 +37,7 @@ def agree(found, want):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("choice", CHOICES, ids=str)
+@pytest.mark.parametrize("choice", CHOICES, ids=label)
 @pytest.mark.parametrize("length", [0, 1, 7, 12])
 def test_values_and_gradients_are_those_of_the_plain_scan(choice, reverse, length):
     c, xs = operands(length)
@@ -44,7 +50,7 @@ def test_values_and_gradients_are_those_of_the_plain_scan(choice, reverse, lengt
     agree(both(c, xs, choice), both(c, xs, None))
 
 
-@pytest.mark.parametrize("choice", ["sqrt", 2, fm.checkpoint_policies.nothing_saveable], ids=str)
+@pytest.mark.parametrize("choice", ["sqrt", 2, fm.checkpoint_policies.nothing_saveable], ids=label)
 def test_products(choice):
     c, xs = operands(5)
 
