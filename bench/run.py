@@ -14,9 +14,9 @@ import platform
 import sys
 from collections.abc import Iterable
 
-from timing import Row
+from timing import Row, Sample
 
-BENCHES = ("tracing", "compiled", "eager", "dispatch", "startup")
+BENCHES = ("tracing", "compiled", "eager", "dispatch", "startup", "memory", "nesting")
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     found: list[Row] = []
     for name in options.names or BENCHES:
         for row in importlib.import_module(name).rows(options.quick):
-            print(f"{row.name}: {_seconds(row.ours.seconds)}, {row.peer} {_seconds(row.theirs.seconds)}",
+            print(f"{row.name}: {_amount(row.ours, row.unit)}, {row.peer} {_amount(row.theirs, row.unit)}",
                   file=sys.stderr, flush=True)
             found.append(row)
     print(_header())
@@ -43,12 +43,12 @@ def main() -> None:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows as a table in Markdown: the ratio is the peer's time over ours."""
-    lines = ["| bench | what | funcml | peer | its time | ratio | goal | n |", "|---|---|--:|---|--:|--:|---|--:|"]
+    """The rows as a table in Markdown: the ratio is the peer's time (or bytes) over ours."""
+    lines = ["| bench | what | funcml | peer | it takes | ratio | goal | n |", "|---|---|--:|---|--:|--:|---|--:|"]
     for row in rows:
         goal = "" if row.goal is None else f">= {row.goal:.3g} {'met' if row.ratio >= row.goal else 'MISSED'}"
         lines.append(
-            f"| {row.section} | {row.name} | {_seconds(row.ours.seconds)} | {row.peer} | {_seconds(row.theirs.seconds)} "
+            f"| {row.section} | {row.name} | {_amount(row.ours, row.unit)} | {row.peer} | {_amount(row.theirs, row.unit)} "
             f"| {row.ratio:.2f} | {goal} | {row.ours.n} |"
         )
     return "\n".join(lines)
@@ -58,11 +58,16 @@ def _as_dict(row: Row) -> dict:
     return {**row._asdict(), "ours": row.ours._asdict(), "theirs": row.theirs._asdict(), "ratio": row.ratio}
 
 
-def _seconds(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+_SCALES = {
+    "s": (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),
+    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
+}
+
+
+def _amount(sample: Sample, unit: str) -> str:
+    scales = _SCALES[unit]
+    name, scale = next((s for s in scales if sample.seconds >= s[1]), scales[-1])
+    return f"{sample.seconds / scale:.3g} {name}"
 
 
 def _header() -> str:

@@ -2,7 +2,7 @@
 
     interleaved : {name: function}  -> {name: Sample}       seconds a call
     in_processes: {name: command}   -> {name: [output]}     one fresh process a turn
-    Row         : one line of the table: what, ours, a peer's, and how often each was timed
+    Row         : one line of the table: what, ours, a peer's, and how often each was timed (or measured, in bytes)
 
 Contestants are timed in rounds, each of them once a round and in an order that turns from round to round, so that a
 machine that becomes slower or faster meanwhile does so for all of them.
@@ -31,7 +31,10 @@ class Sample(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One comparison. `ratio` says how many times longer the peer takes; `goal` is the least ratio that is wanted."""
+    """One comparison. `ratio` says how many times longer the peer takes; `goal` is the least ratio that is wanted.
+
+    With unit "B" the samples are bytes.
+    """
 
     section: str
     name: str
@@ -39,11 +42,12 @@ class Row(NamedTuple):
     peer: str
     theirs: Sample
     goal: float | None = None
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
-        """The peer's time over ours."""
-        return self.theirs.seconds / self.ours.seconds
+        """The peer's time (or bytes) over ours."""
+        return self.theirs.seconds / self.ours.seconds if self.ours.seconds else float("nan")
 
 
 def interleaved(

@@ -186,7 +186,8 @@ def _transposed(cts, count, operands, jaxpr: Jaxpr, n_consts: int) -> list:
     outs = [a for a, is_linear in zip(jaxpr.outs, linear_carry, strict=True) if is_linear]
     linear_step = intern(dce(Jaxpr(jaxpr.invars, jaxpr.eqns, outs)))
     back, captured, _ = transpose_jaxpr(linear_step, (*linear_consts, *linear_carry), (True,) * len(outs), None, True)
-    steps = _Backwards(forward, intern(back), [*captured], known_consts, linear_consts.count(True))
+    back = _first_outs(back, linear_consts.count(True) + len(outs))  # a step needs no masks of another
+    steps = _Backwards(forward, back, [*captured], known_consts, linear_consts.count(True))
 
     sums = [zeros(tangent_aval(x.aval)) for x in consts if is_undefined(x)]
     moving = [instantiate(ct) for ct, is_linear in zip(cts, linear_carry, strict=True) if is_linear]

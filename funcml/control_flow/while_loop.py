@@ -1,6 +1,6 @@
 """`while`: a program applied to its own result as long as another one says so.
 
-    while[cond_jaxpr, body_jaxpr, n_cond, n_body]  cond consts, body consts, carry  ->  carry
+    while[cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps]  cond consts, body consts, carry  ->  carry
 
     cond_jaxpr: (cond consts..., carry...) -> bool[]        body_jaxpr: (body consts..., carry...) -> (carry...)
 
@@ -12,17 +12,20 @@ body contains a loop itself it is given a live example in their place. With an e
 from __future__ import annotations
 
 from funcml import dtypes
+from funcml.control_flow.cond import cond
 from funcml.control_flow.lanes import each_example, has_loop, live_examples, select_examples
 from funcml.control_flow.programs import check_carry, grown, joined_carry, moved_body, parts, rearranged, recorded
 from funcml.control_flow.repeat import repeat_p
+from funcml.control_flow.scan import scan
 from funcml.core.avals import shaped
-from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern, memoised
 from funcml.core.linear import Zero
-from funcml.core.tracing import bind, eval_jaxpr
+from funcml.core.tracing import aval_of, bind, eval_jaxpr
 from funcml.primitives.axes import reduce_or
 from funcml.primitives.batching import spread_at_front
-from funcml.primitives.elementwise import add
+from funcml.primitives.elementwise import add, convert
 from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.transforms.call import call_p, split_call
 from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
@@ -41,7 +44,7 @@ class While(Primitive):
     holds_jaxpr = True
     length_varies = True
 
-    def type_rule(self, *avals, cond_jaxpr, body_jaxpr, n_cond, n_body):
+    def type_rule(self, *avals, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
         cond_consts, body_consts, carry = parts(avals, n_cond, n_body)
         for what, jaxpr, given in (("cond", cond_jaxpr, [*cond_consts, *carry]), ("body", body_jaxpr, [*body_consts, *carry])):
             expected = jaxpr.in_avals
@@ -52,7 +55,7 @@ class While(Primitive):
         check_carry("while", carry, body_jaxpr.out_avals)
         return joined_carry(carry, body_jaxpr.out_avals)
 
-    def jvp_rule(self, primals, tangents, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+    def jvp_rule(self, primals, tangents, *, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
         _, t_consts, t_carry = parts(tangents, n_cond, n_body)
         move_consts, move_carry = [[type(t) is not Zero for t in ts] for ts in (t_consts, t_carry)]
         move_carry = grown(move_carry, lambda carry: jvp_jaxpr(body_jaxpr, (*move_consts, *carry)).info)
@@ -63,12 +66,12 @@ class While(Primitive):
         body, of_carry = moved_body(new, len(captured), n_body, n_carry, len(t_consts))
         test = rearranged(cond_jaxpr, [*cond_jaxpr.invars, *[Var(v.aval) for v in of_carry]])
         cond_consts, body_consts, init = parts(primals, n_cond, n_body)
-        outs = while_loop(test, body, cond_consts, [*captured, *body_consts, *t_consts], [*init, *t_carry])
+        outs = while_loop(test, body, cond_consts, [*captured, *body_consts, *t_consts], [*init, *t_carry], max_steps)
         moving = iter(outs[n_carry:])
         avals = body_jaxpr.out_avals
         return outs[:n_carry], [next(moving) if m else Zero(tangent_aval(a)) for m, a in zip(move_carry, avals, strict=True)]
 
-    def jet_rule(self, order, inputs, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+    def jet_rule(self, order, inputs, *, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
         _, consts, carry = parts([moves(x) for x in inputs], n_cond, n_body)
         carry = grown(carry, lambda carry: jet_jaxpr(body_jaxpr, order, (*consts, *carry)).info)
         new, captured, has = jet_jaxpr(body_jaxpr, order, (*consts, *carry), tuple(carry))
@@ -78,10 +81,10 @@ class While(Primitive):
         of_cond, body_consts, init = parts(inputs, n_cond, n_body)
         body_values = [*captured, *[x[0] for x in body_consts], *coefficients_of(body_consts, consts)]
         init_values = [*[x[0] for x in init], *coefficients_of(init, carry)]
-        outs = while_loop(test, body, [x[0] for x in of_cond], body_values, init_values)
+        outs = while_loop(test, body, [x[0] for x in of_cond], body_values, init_values, max_steps)
         return gathered(order, outs[:n_carry], outs[n_carry:], has)
 
-    def batch_rule(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body):
+    def batch_rule(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
         cond_consts, body_consts, init = parts(operands, n_cond, n_body)
         cond_dims, body_dims, carry_dims = parts(dims, n_cond, n_body)
 
@@ -94,7 +97,8 @@ class While(Primitive):
         mapped = grown([d is not None for d in carry_dims], step)
         (test_dim,) = vmap_jaxpr(cond_jaxpr, axis, (*cond_dims, *at(mapped))).info
         if test_dim is not None and (has_effects(cond_jaxpr) or has_effects(body_jaxpr)):
-            params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "n_cond": n_cond, "n_body": n_body}
+            programs = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr}
+            params = {**programs, "n_cond": n_cond, "n_body": n_body, "max_steps": max_steps}
             return each_example(axis, self, operands, dims, params, "while of a batch")
         if test_dim is not None:
             mapped = [True] * len(mapped)
@@ -103,11 +107,12 @@ class While(Primitive):
         body, captured, _ = vmap_jaxpr(body_jaxpr, axis, (*body_dims, *at(mapped)), tuple(at(mapped)))
         cond_consts, body_consts = [*test_captured, *cond_consts], [*captured, *body_consts]
         if test_dim is None:
-            return while_loop(intern(test), intern(body), cond_consts, body_consts, init), at(mapped)
-        return _while_any(axis, test, body, cond_consts, body_consts, init, has_loop(body_jaxpr)), at(mapped)
+            return while_loop(intern(test), intern(body), cond_consts, body_consts, init, max_steps), at(mapped)
+        consts = (cond_consts, body_consts)
+        return _while_any(axis, test, body, *consts, init, has_loop(body_jaxpr), max_steps), at(mapped)
 
     def partial_eval_rule(self, unknown_in, eqn):
-        return _split(unknown_in, eqn)
+        return (_split if eqn.params["max_steps"] is None else _split_stored)(unknown_in, eqn)
 
     def transpose_rule(self, cts, *operands, **params):
         raise NotImplementedError(
@@ -119,13 +124,16 @@ class While(Primitive):
 while_p = While("while")
 
 
-def while_loop(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts, body_consts, init) -> list:
+def while_loop(
+    cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_consts, body_consts, init, max_steps: int | None = None
+) -> list:
     """The carry after the last step; the programs are interned."""
-    params = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "n_cond": len(cond_consts), "n_body": len(body_consts)}
+    programs = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr}
+    params = {**programs, "n_cond": len(cond_consts), "n_body": len(body_consts), "max_steps": max_steps}
     return bind(while_p, [*cond_consts, *body_consts, *init], params)
 
 
-def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool) -> list:
+def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool, max_steps) -> list:
     """A loop over a batch with a predicate for each example, which stands in front of the carry."""
     n_cond, n_body = len(cond_consts), len(body_consts)
 
@@ -141,7 +149,7 @@ def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool) -
     flags = test.out_avals[0]
     new_body, _ = recorded(step, [*consts, flags, *carry_avals], "while of a batch")
     new_test, _ = recorded(lambda going, *carry: [reduce_or(going, (0,))], [flags, *carry_avals], "while of a batch")
-    return while_loop(new_test, new_body, [], [*cond_consts, *body_consts], [*going, *init])[1:]
+    return while_loop(new_test, new_body, [], [*cond_consts, *body_consts], [*going, *init], max_steps)[1:]
 
 
 def _split(unknown_in, eqn: Eqn) -> EqnSplit:
@@ -181,9 +189,48 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
         while_p,
         (*test_atoms, *k_consts, zero, *k_init),
         (count, *known_outs),
-        {"cond_jaxpr": test, "body_jaxpr": body, "n_cond": n_cond, "n_body": n_consts},
+        {"cond_jaxpr": test, "body_jaxpr": body, "n_cond": n_cond, "n_body": n_consts, "max_steps": None},
         eqn.source,
     )
     outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
     again = Eqn(repeat_p, (count, *const_atoms, *init), outs, {"jaxpr": body_jaxpr, "n_consts": n_body}, eqn.source)
     return EqnSplit([counting], [again], u_carry)
+
+
+def _split_stored(unknown_in, eqn: Eqn) -> EqnSplit:
+    """The two halves of `_stored`, as calls; of the loop itself where its condition is unknown."""
+    params = eqn.params
+    n_cond, n_body = params["n_cond"], params["n_body"]
+    plain = _split(unknown_in, eqn._replace(params={**params, "max_steps": None}))
+    if not plain.known:
+        return EqnSplit([], [eqn], plain.out_unknown)
+    program = _stored(params["cond_jaxpr"], params["body_jaxpr"], n_cond, n_body, params["max_steps"])
+    as_call = eqn._replace(primitive=call_p, params={"jaxpr": program, "name": "while_stored"})
+    return split_call(call_p, unknown_in, as_call)
+
+
+@memoised
+def _stored(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, n_cond: int, n_body: int, max_steps: int) -> Jaxpr:
+    """The loop as `max_steps` steps of a scan, each a branch, and a `while` for those beyond."""
+
+    def run(*values):
+        of_test, of_body, init = parts(values, n_cond, n_body)
+
+        def take(*values):
+            of_test, of_body, (_, *carry) = parts(values, n_cond, n_body)
+            carry = eval_jaxpr(body_jaxpr, [*of_body, *carry])
+            return [*eval_jaxpr(cond_jaxpr, [*of_test, *carry]), *carry]
+
+        consts = [*of_test, *of_body]
+        going = eval_jaxpr(cond_jaxpr, [*of_test, *init])
+        avals = [*[aval_of(x) for x in consts], *[aval_of(x).strong() for x in (*going, *init)]]
+        taken, _ = recorded(take, avals, "step of a while")
+        kept, _ = recorded(lambda *values: list(values[len(consts) :]), avals, "end of a while")
+        body, _ = recorded(
+            lambda *values: cond(convert(values[len(consts)], dtypes.int32), (kept, taken), values), avals, "stored while"
+        )
+        _, *carry = scan(body, consts, [*going, *init], [], length=max_steps)
+        return while_loop(cond_jaxpr, body_jaxpr, of_test, of_body, carry)
+
+    program, _ = recorded(run, [*cond_jaxpr.in_avals[:n_cond], *body_jaxpr.in_avals], "stored while")
+    return program

@@ -28,12 +28,13 @@ __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 
 @user_facing
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: int | None = None):
     """`val = init_val; while cond_fun(val): val = body_fun(val)`; the last `val`.
 
     cond_fun: val -> bool[]. body_fun gives back the structure and types that it takes; weakly typed parts of `init_val` take
     the dtype that it gives them. Reverse mode works: the number of steps is counted, and a fixed number of carries is kept
-    (see `funcml.control_flow.repeat`).
+    (see `funcml.control_flow.repeat`). With `max_steps` reverse mode stores what so many steps need, and computes nothing again;
+    steps beyond them are differentiated as without it, so values and derivatives are right whatever the number.
 
     >>> import funcml
     >>> from funcml import lax
@@ -44,6 +45,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     who = "lax.while_loop"
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError(f"{who} expects two functions, got {cond_fun!r} and {body_fun!r}")
+    max_steps = _checked_max_steps(who, max_steps)
     if config.disable_jit and current_frame() is None:
         while cond_fun(init_val):
             init_val = body_fun(init_val)
@@ -62,19 +64,32 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     if [a.strong() for a in test.out_avals] != [_BOOL] or not tree.treedef_is_leaf(test.out_treedef):
         found = tree.unflatten(test.out_treedef, test.out_avals)
         raise TypeError(f"{who}: {test.name} must return one bool[], got {found}; compare, or reduce with `jnp.any` or `jnp.all`")
-    outs = bind_while(test.jaxpr, body.jaxpr, test.captured, body.captured, init)
+    outs = bind_while(test.jaxpr, body.jaxpr, test.captured, body.captured, init, max_steps)
     return tree.unflatten(treedef, outs)
 
 
 _BOOL = aval_of(np.bool_(True))
 
 
+def _checked_max_steps(who: str, max_steps: int | None) -> int | None:
+    if max_steps is None:
+        return None
+    if isinstance(max_steps, bool) or not hasattr(max_steps, "__index__"):
+        raise TypeError(f"{who}: max_steps must be an int that is known when the function is recorded, got {max_steps!r}")
+    if operator.index(max_steps) < 1:
+        raise ValueError(f"{who}: max_steps must be positive, got {operator.index(max_steps)}")
+    return operator.index(max_steps)
+
+
 @user_facing
-def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
+def fori_loop(
+    lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None, max_steps: int | None = None
+):
     """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`; the last `val`.
 
     lower, upper: scalars of one dtype, integers as a rule. With bounds that are known this is a `scan`; with traced ones a
-    loop whose reverse mode keeps a fixed number of carries. `unroll` puts several steps into one turn (known bounds only).
+    loop whose reverse mode keeps a fixed number of carries, or, with `max_steps`, stores what so many steps need (see
+    `while_loop`). `unroll` puts several steps into one turn (known bounds only).
 
     >>> from funcml import lax
     >>> float(lax.fori_loop(0, 5, lambda i, x: x + i, 0.0))
@@ -84,6 +99,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     if not callable(body_fun):
         raise TypeError(f"{who} expects a function, got {body_fun!r} of type {type(body_fun).__name__}")
     lower, upper = _bounds(who, lower, upper)
+    max_steps = _checked_max_steps(who, max_steps)
     if config.disable_jit and current_frame() is None:
         for i in range(int(lower), int(upper)):
             init_val = body_fun(i, init_val)
@@ -111,7 +127,10 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
 
     program, _ = recorded(step, body.jaxpr.in_avals, f"{who} of {body.name}")
     carry = [ew.convert(lower, counter.dtype), *init]
-    if length is None:
+    if length is None and max_steps is not None:
+        below, _ = recorded(lambda end, i, *_: [ew.lt(i, end)], [counter, *[aval_of(x).strong() for x in carry]], who)
+        outs = bind_while(below, program, [ew.convert(upper, counter.dtype)], body.captured, carry, max_steps)
+    elif length is None:
         length_of = ew.sub(upper, lower)
         count = ew.convert(ew.ceil(length_of) if dtypes.is_float(counter.dtype) else length_of, dtypes.int32)
         outs = repeat(count, program, body.captured, carry)

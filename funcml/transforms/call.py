@@ -17,7 +17,7 @@ from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["Call", "call", "call_p", "without_calls"]
+__all__ = ["Call", "call", "call_p", "split_call", "without_calls"]
 
 
 class Call(Primitive):

@@ -130,3 +130,9 @@ def test_a_batch_of_no_examples():
     inner = lambda v: lax.while_loop(lambda v: v < 10.0, lambda v: v * 2, v)
     f = lambda x: lax.while_loop(lambda v: v < 100.0, inner, lax.cond(x > 0, inner, lambda x: x, x))
     assert fm.vmap(f)(jnp.zeros((0,))).shape == (0,)
+
+
+def test_reverse_mode_of_a_batch_of_whiles():
+    x = np.array([3.0, 4.0, 11.0, 200.0])
+    found = fm.grad(lambda x: fm.vmap(square_up)(x).sum())(x)
+    assert found.tolist() == [8 * 3.0**7, 4 * 4.0**3, 2 * 11.0, 1.0]
