@@ -47,7 +47,8 @@ class Row(NamedTuple):
     @property
     def ratio(self) -> float:
         """The peer's time (or bytes) over ours."""
-        return self.theirs.seconds / self.ours.seconds if self.ours.seconds else float("nan")
+        ours, theirs = self.ours.seconds, self.theirs.seconds
+        return theirs / ours if ours else 1.0 if ours == theirs else float("inf")
 
 
 def interleaved(

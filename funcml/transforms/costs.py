@@ -13,13 +13,14 @@ import math
 
 from funcml import dtypes
 from funcml.core.ir import Eqn, Jaxpr, Primitive, memoised, sub_programs
-from funcml.primitives import elementwise, transcendental
+from funcml.primitives import bits, elementwise, polar, powers, transcendental
 from funcml.primitives.axes import Reduction, broadcast_in_dim_p, reshape_p, transpose_p
 from funcml.primitives.contraction import dot_general_p
 from funcml.primitives.convolution import conv_general_dilated_p
 from funcml.primitives.identities import copy_p, name_p, stop_gradient
 from funcml.primitives.matrices import MatrixPrimitive
 from funcml.primitives.shaping import iota_p
+from funcml.primitives.special import erf, erfc
 
 __all__ = ["OPERATIONS_PER_BYTE", "bytes_of", "is_cheap", "operations"]
 
@@ -34,8 +35,8 @@ def _primitives_of(module) -> frozenset[Primitive]:
     return frozenset(x for x in vars(module).values() if isinstance(x, Primitive))
 
 
-_ARITHMETIC = _primitives_of(elementwise) | {copy_p, name_p, stop_gradient}
-_FUNCTIONS = _primitives_of(transcendental) - _ARITHMETIC
+_ARITHMETIC = _primitives_of(elementwise) | _primitives_of(bits) | {copy_p, name_p, polar.square, stop_gradient}
+_FUNCTIONS = (_primitives_of(transcendental) | _primitives_of(polar) | _primitives_of(powers) | {erf, erfc}) - _ARITHMETIC
 _FUSED = _ARITHMETIC | _FUNCTIONS | {broadcast_in_dim_p, reshape_p, transpose_p, iota_p}
 
 

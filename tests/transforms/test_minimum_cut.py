@@ -81,6 +81,12 @@ def test_a_network_by_hand():
     assert sum(c for start, end, c in edges if side[start] and not side[end]) == 5
 
 
+def test_elementary_functions_are_cheap():
+    jaxpr = fm.make_jaxpr(lambda x: jnp.tanh(jnp.sqrt(x) ** 3 + fm.lax.erf(x)))(X)
+    assert sum(map(operations, jaxpr.eqns)) == 41 * X.size
+    assert operations(fm.make_jaxpr(fm.lax.lgamma)(X).eqns[0]) > 100 * X.size
+
+
 def test_costs_tell_products_from_sums():
     x, w = np.zeros((8, 32), np.float32), np.zeros((32, 16), np.float32)
     jaxpr = fm.make_jaxpr(lambda x, w: jnp.tanh(jnp.dot(x, w)) + 1.0)(x, w)
