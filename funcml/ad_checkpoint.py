@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from funcml.arguments import Call as UserCall
 from funcml.arguments import argument_name, as_value, flatten_call, is_array_like, trace_call
+from funcml.compilation import ShapeDtypeStruct
 from funcml.control_flow.scan import scan_p
 from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
@@ -66,7 +68,7 @@ def _origin(v: Var | Literal, jaxpr: Jaxpr, steps: tuple[int, ...] = ()) -> _Ori
         found = _origin(inner.outs[index], inner, steps)
         if found.equation is None and type(found.place) is Var:
             return _origin(eqn.invars[inner.invars.index(found.place)], jaxpr, steps)
-        return found
+        return found._replace(place=v) if found.equation else found
     if eqn.primitive is scan_p and index >= eqn.params["n_carry"]:
         inner = eqn.params["jaxpr"]
         found = _origin(inner.outs[index], inner, (*steps, eqn.params["length"]))
@@ -80,7 +82,7 @@ def _origin(v: Var | Literal, jaxpr: Jaxpr, steps: tuple[int, ...] = ()) -> _Ori
 def saved_residuals(fun: Callable, *args: Any, **kwargs: Any) -> list[SavedResidual]:
     """What `vjp(fun, *args, **kwargs)` keeps for the backward pass, a `SavedResidual` for each array.
 
-    Nothing is computed: arguments may be arrays or anything with a shape and a dtype. All arguments that are floats or complex
+    Nothing is computed: arguments may be arrays, numbers or `ShapeDtypeStruct`s. All arguments that are floats or complex
     are differentiated. An array that several places need counts once. Constants come first, then arguments, then results of
     equations in the order of the program.
 
@@ -91,39 +93,34 @@ def saved_residuals(fun: Callable, *args: Any, **kwargs: Any) -> list[SavedResid
     f32[3] 12 None
     f32[3] 12 cos
     """
-    call = flatten_call(fun, args, kwargs, "saved_residuals")
-    for i, x in enumerate(call.leaves):
-        if is_array_like(x):
-            call.leaves[i], call.traced[i] = as_value(x), True
-        elif hasattr(x, "shape") and hasattr(x, "dtype"):
-            call.traced[i] = True
-    numbers = [i for i, t in enumerate(call.traced) if t]
+    call = _all_arrays_traced(flatten_call(fun, args, kwargs, "saved_residuals"))
     avals = [aval_of(x) if is_array_like(x) else x.aval for x in call.inputs()]
     with fresh_programs():
         traced = trace_call(call, avals)
-        n = len(traced.captured)
-        moving = (False,) * n + tuple([is_inexact(a.dtype) for a in avals])
+        moving = (False,) * len(traced.captured) + tuple([is_inexact(a.dtype) for a in avals])
         lin = linearize_jaxpr(traced.jaxpr, moving)
     known = dce(lin.known)
-    first_argument = len(lin.captured) + n
+    n_constants = len(lin.captured) + len(traced.captured)
+    leaves = [i for i, t in enumerate(call.traced) if t]
+    names = [argument_name(call, i) for i in leaves]
+    arguments = dict(zip(known.invars, [""] * n_constants + names, strict=True))
     origins: dict[Any, _Origin] = {}
     for v in known.outs[len(known.outs) - lin.residuals :]:
         origin = _origin(v, known)
         origins.setdefault(origin.place, origin)
+    place = {v: i for i, v in enumerate(known.invars)}
+    ordered = sorted(origins.values(), key=lambda o: len(place) if o.equation else place.get(o.place, -1))
+    return [_record(origin, arguments.get(origin.place)) for origin in ordered]
 
-    def order(origin: _Origin) -> tuple:
-        if origin.equation is None:
-            return (0, known.invars.index(origin.place) if type(origin.place) is Var else -1)
-        return (1, 0)
 
-    found = []
-    for origin in sorted(origins.values(), key=order):
-        name = None
-        if origin.equation is None and type(origin.place) is Var:
-            i = known.invars.index(origin.place)
-            name = argument_name(call, numbers[i - first_argument]) if i >= first_argument else ""
-        found.append(_record(origin, name))
-    return found
+def _all_arrays_traced(call: UserCall) -> UserCall:
+    """The call with every array, number and `ShapeDtypeStruct` as an input of the program."""
+    for i, x in enumerate(call.leaves):
+        if is_array_like(x):
+            call.leaves[i], call.traced[i] = as_value(x), True
+        elif isinstance(x, ShapeDtypeStruct):
+            call.traced[i] = True
+    return call
 
 
 def _record(origin: _Origin, argument: str | None) -> SavedResidual:

@@ -29,6 +29,8 @@ from funcml.transforms.call import call_p, split_call
 from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
+from funcml.transforms.policies import Automatic
+from funcml.transforms.remat import checkpointed_call
 from funcml.transforms.simplify import dce
 from funcml.transforms.vmap import vmap_jaxpr
 
@@ -218,7 +220,7 @@ def _stored(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, n_cond: int, n_body: int, max_
 
         def take(*values):
             of_test, of_body, (_, *carry) = parts(values, n_cond, n_body)
-            carry = eval_jaxpr(body_jaxpr, [*of_body, *carry])
+            carry = checkpointed_call(body_jaxpr, [*of_body, *carry], "step", Automatic(None), prevent_cse=False)
             return [*eval_jaxpr(cond_jaxpr, [*of_test, *carry]), *carry]
 
         consts = [*of_test, *of_body]

@@ -33,7 +33,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: i
 
     cond_fun: val -> bool[]. body_fun gives back the structure and types that it takes; weakly typed parts of `init_val` take
     the dtype that it gives them. Reverse mode works: the number of steps is counted, and a fixed number of carries is kept
-    (see `funcml.control_flow.repeat`). With `max_steps` reverse mode stores what so many steps need, and computes nothing again;
+    (see `funcml.control_flow.repeat`). With `max_steps` reverse mode stores what so many steps need instead;
     steps beyond them are differentiated as without it, so values and derivatives are right whatever the number.
 
     >>> import funcml

@@ -60,6 +60,11 @@ def test_it_is_what_vjp_holds():
     assert "from the argument p['w']" in [r.reason for r in found]
 
 
+def test_two_calls_of_one_program_are_two_arrays():
+    layer = fm.jit(lambda x: jnp.sin(x))
+    assert [r.equation for r in saved_residuals(lambda x: layer(layer(x)), X)] == ["cos", "cos"]
+
+
 def test_steps_and_lines():
     w = np.ones((64, 64), np.float32)
 
