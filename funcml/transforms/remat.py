@@ -2,7 +2,7 @@
 
 A call leaves `checkpoint[jaxpr, policy]`. Linearisation splits it by the policy: what the policy saves, and the inputs, are
 residuals, as far as they are used; the backward half computes the rest again from them, behind a barrier that keeps XLA from
-sharing it with the forward half. A policy is asked of the equations inside nested calls (of `jit`) as well.
+sharing it with the forward half. A policy is asked of the equations inside calls (of `jit`), loops and branches as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from funcml import tree
 from funcml.core.check import checked
 from funcml.core.errors import user_facing
-from funcml.core.ir import Eqn, Jaxpr, Var, effectful, intern
+from funcml.core.ir import Eqn, Jaxpr, Var, effectful, intern, memoised, sub_programs
 from funcml.core.tracing import aval_of, current_frame, trace
 from funcml.core.values import Array
 from funcml.primitives.identities import name
@@ -46,7 +46,7 @@ def _split(primitive: Checkpoint, unknown_in, eqn: Eqn) -> EqnSplit:
     params = eqn.params
     jaxpr, policy = params["jaxpr"], params["policy"]
     if policy is not checkpoint_policies.nothing_saveable:
-        jaxpr = without_calls(jaxpr)
+        jaxpr = _with_policy_inside(without_calls(jaxpr), policy)
     split = partial_eval(jaxpr, tuple(unknown_in))
     if all(split.out_unknown):
         return EqnSplit([], [eqn], [True] * len(eqn.outvars))
@@ -77,10 +77,49 @@ def _saved_variables(known: Jaxpr, wanted: list, policy: Policy | Automatic) -> 
     )
     if isinstance(policy, Automatic):
         return problem.kept(OPERATIONS_PER_BYTE, policy.memory)
-    asked = [
-        v for e in known.eqns if saves(policy, e.primitive, [a.aval for a in e.invars], e.params) for v in e.outvars
-    ]
+    asked = [v for e in known.eqns if _asks(policy, e) for v in e.outvars]
     return problem.choice(asked).kept
+
+
+def _asks(policy: Policy, eqn: Eqn) -> bool:
+    """Whether a policy saves the results of an equation, or of one inside its loop or branches."""
+    if saves(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params):
+        return True
+    return eqn.primitive.holds_jaxpr and any(_asks_inside(program, policy) for program in sub_programs(eqn.params))
+
+
+@memoised
+def _asks_inside(jaxpr: Jaxpr, policy: Policy) -> bool:
+    return any(_asks(policy, eqn) for eqn in jaxpr.eqns)
+
+
+@memoised
+def _with_policy_inside(jaxpr: Jaxpr, policy: Policy | Automatic) -> Jaxpr:
+    """`jaxpr` with a checkpoint of each step and each branch in which the policy saves something.
+
+    So a scan stacks what is saved in a step, beside the carry, and its steps are computed again one by one.
+    """
+    if isinstance(policy, Automatic) or policy is checkpoint_policies.everything_saveable:
+        return jaxpr
+    eqns = [_policed(eqn, policy) for eqn in jaxpr.eqns]
+    return intern(checked(Jaxpr(jaxpr.invars, eqns, jaxpr.outs)))
+
+
+def _policed(eqn: Eqn, policy: Policy) -> Eqn:
+    inner = {key: eqn.params[key] for key in ("jaxpr", "branches") if key in eqn.params}
+    if isinstance(eqn.primitive, Call) or eqn.primitive.length_varies or not inner or not _asks(policy, eqn):
+        return eqn
+    wrapped: dict[str, Any] = {
+        key: _wrapped(x, policy) if key == "jaxpr" else tuple([_wrapped(b, policy) for b in x]) for key, x in inner.items()
+    }
+    return eqn._replace(params={**eqn.params, **wrapped})
+
+
+def _wrapped(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+    """The program whose only equation is a checkpoint of another one."""
+    invars, outvars = [tuple([Var(a.aval) for a in atoms]) for atoms in (jaxpr.invars, jaxpr.outs)]
+    params = {"jaxpr": intern(jaxpr), "name": "step", "policy": policy, "prevent_cse": False, "recomputes": False}
+    return intern(Jaxpr(invars, [Eqn(checkpoint_p, invars, outvars, params, None)], outvars))
 
 
 checkpoint_p = Checkpoint("checkpoint")

@@ -7,6 +7,7 @@ import pytest
 
 import funcml as fm
 import funcml.numpy as jnp
+from funcml.core.ir import sub_programs
 from funcml.transforms.linearize import linearize_jaxpr
 from tests.products import check_products
 
@@ -152,3 +153,34 @@ def test_calls_do_not_give_back_their_inputs():
     known = linearize_jaxpr(jaxpr, (True, True)).known
     assert set(known.outs) >= set(known.invars)  # residuals are the inputs themselves
     assert len(known.eqns[0].outvars) == 2  # the sine and the cosine
+
+
+def products_inside(f, *args) -> int:
+    """The matrix products in the program of a gradient, those of each loop and branch once."""
+
+    def count(jaxpr):
+        inner = [p for eqn in jaxpr.eqns for p in sub_programs(eqn.params)]
+        return sum(eqn.primitive.name == "dot_general" for eqn in jaxpr.eqns) + sum(map(count, inner))
+
+    return count(fm.make_jaxpr(fm.value_and_grad(f))(*args))
+
+
+@pytest.mark.parametrize("inside", ["scan", "cond"])
+def test_policies_look_into_loops_and_branches(inside):
+    def step(x):
+        return jnp.sin(jnp.sin(x @ W) @ W)
+
+    def scanned(x):
+        return fm.lax.scan(lambda c, _: (step(c), None), x, None, length=3)[0].sum()
+
+    def branched(x):
+        return fm.lax.cond(x.sum() > 0, step, jnp.cos, x).sum()
+
+    f = scanned if inside == "scan" else branched
+    policed = fm.checkpoint(f, policy=policies.dots_saveable)
+    assert products_inside(policed, X) == products_inside(f, X) == 4
+    assert products_inside(fm.checkpoint(f), X) > 4
+    for g in (fm.grad, lambda f: fm.grad(lambda x: fm.grad(f)(x).sum())):
+        np.testing.assert_allclose(g(policed)(X), g(f)(X), rtol=1e-9)
+    unasked = fm.checkpoint(f, policy=policies.save_only_these_names("nowhere"))
+    assert [r for r in fm.ad_checkpoint.saved_residuals(unasked, X) if r.equation] == []
