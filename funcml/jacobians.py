@@ -9,27 +9,39 @@ import numpy as np
 
 from funcml import dtypes, tree
 from funcml.arguments import as_value, describe_value, function_name, is_array_like, normalise_argnums
+from funcml.chunks import checked_chunk_size
 from funcml.core.errors import user_facing
 from funcml.core.tracing import aval_of
 from funcml.derivatives import check_inputs, jvp, split_arguments, vjp
-from funcml.primitives.axes import reshape
-from funcml.primitives.shaping import slice_
+from funcml.primitives.axes import broadcast_in_dim, reshape
+from funcml.primitives.elementwise import convert, eq, sub
+from funcml.primitives.shaping import iota, slice_
 from funcml.primitives.tangents import tangent_aval
 from funcml.vectorise import vmap
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
+def jacfwd(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable:
     """The Jacobian of `fun`, one column at a time by forward mode: best where inputs are fewer than outputs.
 
     For an output of shape [*out] and an argument of shape [*in] the result has shape [*out, *in]; trees nest output in input
-    order (a tree like the output with a tree like the argument at each leaf).
+    order (a tree like the output with a tree like the argument at each leaf). With `chunk_size` so many columns at a time are
+    computed, in the memory that they need (as in `vmap`).
 
     >>> import funcml, funcml.numpy as jnp
     >>> funcml.jacfwd(lambda x: x ** 2)(jnp.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+
+    chunk_size = checked_chunk_size("jacfwd", chunk_size)
 
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):
@@ -38,16 +50,15 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         check_inputs(call, moving, holomorphic, False)
         partial, chosen = _partial(fun, args, kwargs, numbers)
         leaves, treedef = tree.flatten(chosen)
-        basis = _basis(leaves)
 
         def push(*tangent_leaves):
             result = jvp(partial, chosen, tree.unflatten(treedef, tangent_leaves), has_aux)
             return result[1:] if has_aux else result[1]
 
         if has_aux:
-            columns, aux = vmap(push, out_axes=(-1, None))(*basis)
+            columns, aux = _each_unit_vector(push, leaves, chunk_size, (-1, None))
         else:
-            columns, aux = vmap(push, out_axes=-1)(*basis), None
+            columns, aux = _each_unit_vector(push, leaves, chunk_size, -1), None
         _check_outputs(columns, "jacfwd", fun, holomorphic)
         jacobian = tree.map(lambda y: _split_axis(y, -1, leaves, treedef, argnums), columns)
         return (jacobian, aux) if has_aux else jacobian
@@ -61,13 +72,19 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable:
     """The Jacobian of `fun`, one row at a time by reverse mode: best where outputs are fewer than inputs. Shapes as in `jacfwd`.
+
+    With `chunk_size` so many rows at a time are computed, in the memory that they need (as in `vmap`).
 
     >>> import funcml, funcml.numpy as jnp
     >>> funcml.jacrev(lambda x: x ** 2)(jnp.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+
+    chunk_size = checked_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):
@@ -79,8 +96,7 @@ def jacrev(
         y, pull = result[:2]
         y_leaves, y_treedef = tree.flatten(y)
         _check_outputs(y, "jacrev", fun, holomorphic)
-        basis = _basis(y_leaves)
-        rows = vmap(lambda *cts: pull(tree.unflatten(y_treedef, cts)))(*basis)
+        rows = _each_unit_vector(lambda *cts: pull(tree.unflatten(y_treedef, cts)), y_leaves, chunk_size, 0)
         per_input, in_treedef = tree.flatten(rows)
         split = [_split_rows(g, y_leaves) for g in per_input]
         jacobian = tree.unflatten(
@@ -95,14 +111,22 @@ def jacrev(
 jacobian = jacrev
 
 
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable:
-    """The Hessian of `fun`: forward over reverse.
+def hessian(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable:
+    """The Hessian of `fun`: forward over reverse. With `chunk_size` so many columns at a time are computed.
 
     >>> import funcml, funcml.numpy as jnp
     >>> funcml.hessian(lambda x: (x ** 3).sum())(jnp.array([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    gradients = jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    return jacfwd(gradients, argnums, has_aux, holomorphic, chunk_size=chunk_size)
 
 
 def _partial(fun, args, kwargs, numbers) -> tuple[Callable, tuple]:
@@ -116,6 +140,29 @@ def _partial(fun, args, kwargs, numbers) -> tuple[Callable, tuple]:
 
     partial.__name__ = function_name(fun)
     return partial, tuple([args[i] for i in numbers])
+
+
+def _each_unit_vector(push: Callable, leaves, chunk_size: int | None, out_axes):
+    """`push` of each unit vector of the space of all leaves; in chunks the vectors are made when their turn comes."""
+    if chunk_size is None:
+        return vmap(push, out_axes=out_axes)(*_basis(leaves))
+    total = sum(stop - start for start, stop, _ in _pieces(leaves))
+    numbers = np.arange(total, dtype=np.int32)
+    return vmap(lambda i: push(*_unit_vector(leaves, i)), out_axes=out_axes, chunk_size=chunk_size)(numbers)
+
+
+def _unit_vector(leaves, i) -> list:
+    """Unit vector number `i` of the space of all leaves."""
+    found = []
+    for x, (start, _, shape) in zip(leaves, _pieces(leaves), strict=True):
+        aval = tangent_aval(aval_of(as_value(x)))
+        if aval.dtype == dtypes.float0:
+            found.append(np.zeros(shape, dtypes.float0))
+        else:
+            place = iota(dtypes.int32, (aval.size,))
+            at = broadcast_in_dim(sub(i, np.int32(start)), (aval.size,))
+            found.append(reshape(convert(eq(place, at), aval.dtype), shape))
+    return found
 
 
 def _basis(leaves) -> list:

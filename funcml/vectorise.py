@@ -18,6 +18,7 @@ from funcml.arguments import (
     origin_of,
     trace_call,
 )
+from funcml.chunks import checked_chunk_size, chunked_jaxpr
 from funcml.core.errors import user_facing
 from funcml.core.ir import MappedAxis
 from funcml.core.tracing import aval_of
@@ -34,6 +35,8 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable:
     """`fun` of one example as a function of a batch of them.
 
@@ -41,15 +44,24 @@ def vmap(
     examples; None: all examples share it. `out_axes` says where the axis goes in the outputs; None: outputs that do not
     depend on the example, given once. `axis_size` is needed where nothing is mapped. Keyword arguments are mapped on axis 0.
 
+    With `chunk_size` so many examples at a time are computed, one chunk after the other: the same results in the memory that
+    a chunk needs. It cannot go with `axis_name`, as the examples of other chunks are not there to communicate with.
+
     >>> import funcml, funcml.numpy as jnp
     >>> funcml.vmap(lambda x, y: x + y, in_axes=(0, None))(jnp.arange(3.0), 1.0).tolist()
     [1.0, 2.0, 3.0]
+    >>> funcml.vmap(jnp.square, chunk_size=2)(jnp.arange(5.0)).tolist()
+    [0.0, 1.0, 4.0, 9.0, 16.0]
     """
     if not callable(fun):
         raise TypeError(f"vmap expects a function, got {fun!r} of type {type(fun).__name__}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes_type(fun, in_axes, "in_axes")
+    chunk_size = checked_chunk_size("vmap", chunk_size)
+    if chunk_size is not None and axis_name is not None:
+        raise ValueError(f"vmap of {function_name(fun)}: chunk_size cannot be given with axis_name={axis_name!r}, since the "
+                         "examples of one chunk cannot communicate with those of another; leave one of them out")
     origin = origin_of(fun)
 
     @functools.wraps(fun)
@@ -71,7 +83,9 @@ def vmap(
         axis = MappedAxis(size, axis_name)
         program, captured, found = vmap_jaxpr(traced.jaxpr, axis, in_dims)
         _check_unmapped(found, wanted, traced, call)
-        if found != wanted:
+        if chunk_size is not None and chunk_size < size:
+            program, captured, _ = chunked_jaxpr(traced.jaxpr, axis, in_dims, wanted, chunk_size)
+        elif found != wanted:
             program, captured, _ = vmap_jaxpr(traced.jaxpr, axis, in_dims, wanted)
         return traced.rebuild(evaluate(program, [*captured, *traced.captured, *values], origin))
 
