@@ -1,7 +1,8 @@
 """How much memory a backward pass takes, and what it costs to take less.
 
-    scans        : grad of a scan of 5, 50 and 500 steps: bytes kept (`saved_residuals`), and temporary bytes of the program
-    transformers : value_and_grad with everything saved, with JAX's policies, with `policy="auto"`: bytes kept, and time
+    scans        : grad of a scan of 5, 50 and 500 steps: bytes kept (`saved_residuals`), temporary bytes of the program, time
+    transformers : value_and_grad with everything saved, with JAX's policies, with `policy="auto"`: bytes kept, and time;
+                   the same with the blocks in a scan, each a checkpoint: temporary bytes, and time
 
 Bytes kept are those that the forward pass hands to the backward pass beside arguments and constants, counted on the programs.
 Temporary bytes are what XLA allocates for the whole compiled program: it merges, moves and (on CPU) ignores barriers as it likes.
@@ -30,8 +31,10 @@ _STEPS = (5, 50, 500)
 
 def rows(quick: bool = False) -> Iterator[Row]:
     """Scans, then transformers."""
-    yield from _scans()
-    yield from _transformers(rounds=3 if quick else 15)
+    rounds = 3 if quick else 15
+    yield from _scans(rounds)
+    yield from _transformers(rounds)
+    yield from _scanned_transformers(rounds)
 
 
 # ---- bytes ---------------------------------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ def _scan_inputs(steps: int) -> dict:
     }
 
 
-def _scans() -> Iterator[Row]:
+def _scans(rounds: int) -> Iterator[Row]:
     for steps in _STEPS:
         for name, (model, params, xs) in _scan_inputs(steps).items():
             ours = lambda p, x, m=model, **options: m(funcml.numpy, funcml.lax, p, x, **options)
@@ -102,12 +105,23 @@ def _scans() -> Iterator[Row]:
             two_levels = lambda p, x, f=ours: f(p, x, checkpoint="sqrt")
             what = f"{name}, {steps} steps"
             kept, temporary = _kept_by_jax(theirs, params, xs), _temporary_in_jax(theirs, params, xs)
-            for suffix, f in (("", ours), (', "sqrt"', two_levels)):
+            forms = {"": ours, ', "sqrt"': two_levels}
+            steppers = {suffix: _step(funcml, f, (params, xs)) for suffix, f in forms.items()}
+            times = interleaved({**steppers, "JAX": _step(jax, theirs, (params, xs))}, rounds=rounds)
+            for suffix, f in forms.items():
                 yield Row("bytes kept", what + suffix, _kept(f, params, xs), "JAX", kept, unit="B")
                 yield Row("temporary bytes", what + suffix, _temporary(f, params, xs), "JAX", temporary, unit="B")
+                yield Row("time of a gradient", what + suffix, times[suffix], "JAX", times["JAX"])
 
 
 # ---- transformers --------------------------------------------------------------------------------------------------
+
+
+_ATTRIBUTES = {
+    "dots": "dots_saveable",
+    "dots without batch": "dots_with_no_batch_dims_saveable",
+    "nothing": "nothing_saveable",
+}
 
 
 def _policies() -> dict:
@@ -117,12 +131,7 @@ def _policies() -> dict:
         ours, theirs = getattr(funcml.checkpoint_policies, name), getattr(jax.checkpoint_policies, name)
         return lambda f: funcml.checkpoint(f, policy=ours), lambda f: jax.checkpoint(f, policy=theirs)
 
-    return {
-        "everything": (lambda f: f, lambda f: f),
-        "dots": both("dots_saveable"),
-        "dots without batch": both("dots_with_no_batch_dims_saveable"),
-        "nothing": both("nothing_saveable"),
-    }
+    return {"everything": (lambda f: f, lambda f: f), **{name: both(attribute) for name, attribute in _ATTRIBUTES.items()}}
 
 
 def _automatic() -> dict:
@@ -162,3 +171,36 @@ def _step(library, loss: Callable, inputs) -> Callable:
     arrays = library.tree.map(library.numpy.asarray, inputs)
     compiled = library.jit(library.value_and_grad(loss))
     return lambda: library.block_until_ready(compiled(*arrays))
+
+
+def _scanned_transformers(rounds: int) -> Iterator[Row]:
+    """The blocks in a scan, each a checkpoint; "auto" against JAX saving all and JAX saving nothing."""
+    inputs = models.scanned_transformer_inputs(6, 256, 4, 128)
+    losses, losses_of_jax = {}, {}
+    for name in _policies():
+        policy, policy_of_jax = _named(name)
+        losses[name] = _through(funcml.numpy, lambda f, x, p, c=policy: funcml.lax.scan(f, x, p, checkpoint=c))
+        losses_of_jax[name] = _through(jax.numpy, lambda f, x, p, c=policy_of_jax: jax.lax.scan(c(f), x, p))
+    losses["auto"] = _through(funcml.numpy, lambda f, x, p: funcml.lax.scan(f, x, p, checkpoint="auto"))
+    contestants = {name: _step(funcml, loss, inputs) for name, loss in losses.items()}
+    contestants |= {f"JAX {name}": _step(jax, loss, inputs) for name, loss in losses_of_jax.items()}
+    times = interleaved(contestants, rounds=rounds)
+    bytes_of_jax = {name: _temporary_in_jax(loss, *inputs) for name, loss in losses_of_jax.items()}
+    pairs = [*[(name, name) for name in losses_of_jax], ("auto", "everything"), ("auto", "nothing")]
+    for name, other in pairs:
+        what, peer = f"transformer in a scan: {name}", f"JAX {other}"
+        yield Row("temporary bytes", what, _temporary(losses[name], *inputs), peer, bytes_of_jax[other], unit="B")
+        yield Row("time of a step", what, times[name], peer, times[peer])
+
+
+def _named(name: str) -> tuple:
+    """A policy for `scan(checkpoint=)`, and JAX's as a wrapper of a step."""
+    if name == "everything":
+        return None, lambda f: f
+    attribute = _ATTRIBUTES[name]
+    theirs = getattr(jax.checkpoint_policies, attribute)
+    return getattr(funcml.checkpoint_policies, attribute), lambda f: jax.checkpoint(f, policy=theirs, prevent_cse=False)
+
+
+def _through(np, scan: Callable) -> Callable:
+    return lambda params, x, targets: models.scanned_transformer(np, scan, params, x, targets)

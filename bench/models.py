@@ -1,7 +1,7 @@
 """The functions that are measured, written once for both libraries: `np` is `funcml.numpy` or `jax.numpy`.
 
     mlp          : 50 layers of tanh(x w + b), mean squared error
-    transformer  : 12 layers of pre-norm attention and gelu, written out, mean cross-entropy
+    transformer  : 12 layers of pre-norm attention and gelu, written out, mean cross-entropy; or scanned over its layers
     thirty       : 30 elementwise operations and a sum
     compiled     : name -> (model(library, params, ...), inputs), the programs whose compiled code is timed
 
@@ -14,7 +14,10 @@ import math
 
 import numpy
 
-__all__ = ["compiled", "mlp", "mlp_inputs", "thirty", "transformer", "transformer_inputs"]
+__all__ = [
+    "compiled", "mlp", "mlp_inputs", "scanned_transformer", "scanned_transformer_inputs", "thirty", "transformer",
+    "transformer_inputs",
+]
 
 
 # ---- an MLP ------------------------------------------------------------------------------------------------------
@@ -82,7 +85,23 @@ def transformer(np, params, x, targets, heads: int = 4):
     """The mean cross-entropy of a transformer on embedded tokens x; targets are one-hot."""
     for p in params["blocks"]:
         x = _block(np, x, p, heads)
-    logits = x @ params["head"]
+    return _cross_entropy(np, x @ params["head"], targets)
+
+
+def scanned_transformer(np, scan, params, x, targets, heads: int = 4):
+    """The same with the blocks' parameters stacked: `scan(step, x, blocks)` goes through them."""
+    x, _ = scan(lambda x, p: (_block(np, x, p, heads), None), x, params["blocks"])
+    return _cross_entropy(np, x @ params["head"], targets)
+
+
+def scanned_transformer_inputs(*sizes: int):
+    """(params, x, targets) for `scanned_transformer`; sizes as for `transformer_inputs`."""
+    params, x, targets = transformer_inputs(*sizes)
+    blocks = {name: numpy.stack([block[name] for block in params["blocks"]]) for name in params["blocks"][0]}
+    return {**params, "blocks": blocks}, x, targets
+
+
+def _cross_entropy(np, logits, targets):
     shifted = logits - np.max(logits, axis=-1, keepdims=True)
     log_probabilities = shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))
     return -np.mean(np.sum(targets * log_probabilities, axis=-1))
