@@ -33,7 +33,7 @@ from funcml.primitives.tangents import instantiate, tangent_aval, zeros
 from funcml.transforms.jet import coefficients_of, gathered, jet_jaxpr, moves
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
-from funcml.transforms.simplify import dce
+from funcml.transforms.simplify import dce, dce_again
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
@@ -140,7 +140,7 @@ def _repeat_each(counts, jaxpr: Jaxpr, consts, carry) -> list:
 
 
 def _split(unknown_in, eqn: Eqn) -> EqnSplit:
-    """A `repeat` of the known carry, and one of all of it for the unknown."""
+    """A `repeat` of the known carry, and one of all of it for the unknown, in which effects do not happen again."""
     jaxpr, n_consts = eqn.params["jaxpr"], eqn.params["n_consts"]
     u_consts, u_carry = parts(unknown_in[1:], n_consts)
 
@@ -157,7 +157,8 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
     params = {"jaxpr": step, "n_consts": u_consts.count(False)}
     known = Eqn(repeat_p, (count, *known_atoms), known_outs, params, eqn.source)
     outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
-    return EqnSplit([known], [eqn._replace(outvars=outs)], u_carry)
+    again = {"jaxpr": intern(dce_again(jaxpr)), "n_consts": n_consts}
+    return EqnSplit([known], [eqn._replace(outvars=outs, params=again)], u_carry)
 
 
 def _first_outs(jaxpr: Jaxpr, n: int) -> Jaxpr:

@@ -31,7 +31,7 @@ from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.policies import Automatic
 from funcml.transforms.remat import checkpointed_call
-from funcml.transforms.simplify import dce
+from funcml.transforms.simplify import dce, dce_again
 from funcml.transforms.vmap import vmap_jaxpr
 
 __all__ = ["while_loop", "while_p"]
@@ -155,7 +155,7 @@ def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool, m
 
 
 def _split(unknown_in, eqn: Eqn) -> EqnSplit:
-    """A `while` of the known carry that counts its steps, and a `repeat` of the whole carry."""
+    """A `while` of the known carry that counts its steps, and a `repeat` of the whole carry, without effects."""
     cond_jaxpr, body_jaxpr = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     n_cond, n_body = eqn.params["n_cond"], eqn.params["n_body"]
     u_test, u_consts, u_carry = parts(unknown_in, n_cond, n_body)
@@ -195,7 +195,8 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
         eqn.source,
     )
     outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
-    again = Eqn(repeat_p, (count, *const_atoms, *init), outs, {"jaxpr": body_jaxpr, "n_consts": n_body}, eqn.source)
+    replayed = {"jaxpr": intern(dce_again(body_jaxpr)), "n_consts": n_body}
+    again = Eqn(repeat_p, (count, *const_atoms, *init), outs, replayed, eqn.source)
     return EqnSplit([counting], [again], u_carry)
 
 

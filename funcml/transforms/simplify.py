@@ -17,16 +17,26 @@ from funcml.core.check import checked
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, effectful, memoised
 from funcml.primitives import elementwise as ew
 
-__all__ = ["cse", "dce", "fold", "simplify"]
+__all__ = ["cse", "dce", "dce_again", "fold", "simplify"]
 
 
 @memoised
 def dce(jaxpr: Jaxpr) -> Jaxpr:
     """`jaxpr` without the equations that no output needs; equations with an effect stay."""
+    return _needed(jaxpr, True)
+
+
+@memoised
+def dce_again(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` for one more run on the same inputs: without the equations that no output needs, those with an effect too."""
+    return _needed(jaxpr, False)
+
+
+def _needed(jaxpr: Jaxpr, keep_effects: bool) -> Jaxpr:
     needed: set[Var | Literal] = set(jaxpr.outs)
     kept: list[Eqn] = []
     for eqn in reversed(jaxpr.eqns):
-        if not needed.isdisjoint(eqn.outvars) or effectful(eqn):
+        if not needed.isdisjoint(eqn.outvars) or (keep_effects and effectful(eqn)):
             kept.append(eqn)
             needed.update(eqn.invars)
     if len(kept) == len(jaxpr.eqns):

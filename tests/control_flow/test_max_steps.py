@@ -79,3 +79,24 @@ def test_only_reverse_mode_stores():
 def test_errors(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+@pytest.mark.parametrize("max_steps", [None, 2, 10])
+@pytest.mark.parametrize("loop", ["while", "fori"])
+def test_effects_happen_once_in_reverse_mode(loop, max_steps):
+    seen = []
+
+    def turn(x):
+        fm.debug.callback(lambda v: seen.append(float(v)), x)
+        return jnp.sin(x) * 1.2
+
+    def f(x, n):
+        if loop == "while":
+            return lax.while_loop(lambda c: c[1] < n, lambda c: (turn(c[0]), c[1] + 1), (x, 0), max_steps=max_steps)[0]
+        return lax.fori_loop(0, n, lambda i, x: turn(x), x, max_steps=max_steps)
+
+    for gradient in (fm.grad(f), fm.jit(fm.grad(f))):
+        seen.clear()
+        gradient(0.5, 4)
+        fm.effects_barrier()
+        assert len(seen) == 4
