@@ -53,7 +53,9 @@ class Program:
     Inputs that nothing uses are not passed; outputs that are inputs, literals or repeated are not computed.
     """
 
-    __slots__ = ("device", "text", "callbacks", "executable", "kept", "donated", "plan", "computed", "indirect", "single", "_run")
+    __slots__ = (
+        "device", "text", "callbacks", "executable", "kept", "donated", "plan", "computed", "indirect", "single", "idle", "_run",
+    )  # fmt: skip
 
     def __init__(self, jaxpr: Jaxpr, device, name: str = "main", donated: Sequence[bool] = ()):
         jaxpr = dce(jaxpr)
@@ -74,6 +76,7 @@ class Program:
         self.indirect = len(self.kept) != len(jaxpr.invars) or [k for k, _ in self.plan] != ["output"] * len(computed)
         self.single = not self.indirect and len(computed) == 1
         self.donated = tuple([bool(donated) and donated[i] for i in self.kept])
+        self.idle = not jaxpr.eqns
         core = Jaxpr([jaxpr.invars[i] for i in self.kept], jaxpr.eqns, list(computed))
         self.text, self.callbacks = to_module(core, name, self.donated, device.platform)
         self.executable: pjrt.Executable | None = None
@@ -81,7 +84,7 @@ class Program:
 
     def compile(self) -> Program:
         """Loads the executable from disk or compiles it, unless that is done; gives the program itself."""
-        if self.executable is None and (self.computed or self.callbacks):
+        if self.executable is None and not self.idle:
             with _compile_lock:
                 if self.executable is None:
                     _shed_if_scarce()

@@ -15,6 +15,7 @@ from funcml.core.avals import ShapedArray
 from funcml.lowering.emit import Emitter, tensor_type
 
 __all__ = [
+    "aliases_text",
     "failed_as_nan", "info_of", "is_cuda", "lapack_name", "matrix_call", "nan_unless", "not_offered", "succeeded", "u8",
 ]
 
@@ -65,20 +66,25 @@ def matrix_call(
     rank = highest if by_columns else -1
     batch = highest - 2 if batch is None else batch
     shown = ", ".join(f"{name} = {text}" for name, text in (attributes or {}).items())
-    aliases = ", ".join(
-        f"#stablehlo.output_operand_alias<output_tuple_indices = [{'' if len(outs) == 1 else out}], operand_index = {operand}, "
-        f"operand_tuple_indices = []>"
-        for operand, out in (reuses or {}).items()
-    )
     types = f"({', '.join(map(tensor_type, ins))}) -> "
     types += tensor_type(outs[0]) if len(outs) == 1 else f"({', '.join(map(tensor_type, outs))})"
     return emit.ops(
         f"stablehlo.custom_call @{target}({', '.join(operands)}) {{api_version = 4 : i32, backend_config = {{{shown}}}, "
         f"operand_layouts = [{', '.join(_layout(a, rank) for a in ins)}], "
         f"result_layouts = [{', '.join(_layout(a, rank) for a in outs)}]"
-        f"{f', output_operand_aliases = [{aliases}]' if aliases else ''}{_division(batch, ins, outs)}}} : {types}",
+        f"{aliases_text(reuses, len(outs))}{_division(batch, ins, outs)}}} : {types}",
         len(outs),
     )
+
+
+def aliases_text(reuses: dict[int, int] | None, results: int) -> str:
+    """The attribute that gives the memory of operands to results (operand: result); nothing, if none is given."""
+    shown = ", ".join(
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{'' if results == 1 else out}], operand_index = {operand}, "
+        f"operand_tuple_indices = []>"
+        for operand, out in (reuses or {}).items()
+    )
+    return f", output_operand_aliases = [{shown}]" if shown else ""
 
 
 def _layout(aval: ShapedArray, matrix_rank: int) -> str:

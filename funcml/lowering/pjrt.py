@@ -58,6 +58,7 @@ def _load() -> SimpleNamespace:
         if _loaded is None:
             import jax
             import jax.extend.backend
+            import jax.ffi
             import jaxlib.version
             from jaxlib import _jax, xla_client
 
@@ -127,6 +128,21 @@ def device_attributes(device: Device) -> dict[str, Any]:
         "local_hardware_id": device.local_hardware_id,
         "memory_stats": device.memory_stats() if device.process_index == process_index() else None,
     }
+
+
+def register_ffi_target(name: str, fn: Any, platform: str, api_version: int, **options: Any) -> None:
+    """Makes a kernel (a capsule, or one for each stage) callable by this name in programs for `platform`."""
+    _xla().jax.ffi.register_ffi_target(name, fn, platform, api_version, **options)
+
+
+def register_ffi_type(name: str, registration: dict[str, Any], platform: str) -> None:
+    """Makes a type of the user's own known to the kernels for `platform`."""
+    _xla().jax.ffi.register_ffi_type(name, registration, platform)
+
+
+def include_dir() -> str:
+    """Where the headers of XLA's foreign function interface are."""
+    return _xla().jax.ffi.include_dir()
 
 
 def ensure_kernels(text: str) -> None:

@@ -9,6 +9,7 @@ from funcml.lowering import (  # noqa: F401
     rules_convolution,
     rules_elementwise,
     rules_fft,
+    rules_foreign,
     rules_gather_scatter,
     rules_host,
     rules_hypergeometric,
