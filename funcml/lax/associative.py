@@ -27,7 +27,7 @@ def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
     """
     who = "lax.associative_scan"
     if not callable(fn):
-        raise TypeError(f"{who} expects a function, got {fn!r} of type {type(fn).__name__}")
+        raise TypeError(f"{who} expects a callable, got {fn!r} of type {type(fn).__name__}")
     leaves, treedef = flatten_arrays(who, "elems", elems)
     axes = [_axis(who, x, axis) for x in leaves]
     lengths = {aval_of(x).shape[a] for x, a in zip(leaves, axes, strict=True)}

@@ -71,7 +71,7 @@ def record(who: str, function: Callable, treedef, avals: Sequence[ShapedArray]) 
         return leaves
 
     if not callable(function):
-        raise TypeError(f"{who} expects a function, got {function!r} of type {type(function).__name__}")
+        raise TypeError(f"{who} expects a callable, got {function!r} of type {type(function).__name__}")
     jaxpr, captured = recorded(flat, avals, f"{who} of {name}")
     return Body(jaxpr, captured, found[0], name)
 

@@ -40,7 +40,9 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=_NOT_
         operands = (operand,)
     for name, f in (("true_fun", true_fun), ("false_fun", false_fun)):
         if not callable(f):
-            raise TypeError(f"lax.cond expects functions; {name} is {f!r} of type {type(f).__name__}")
+            raise TypeError(f"lax.cond expects callables; {name} is {f!r} of type {type(f).__name__}")
+    if pred is None:
+        raise TypeError("lax.cond: cond predicate is None, which is neither true nor false; give a bool scalar")
     pred = _scalar("lax.cond", "pred", pred)
     if config.disable_jit and current_frame() is None:
         return (true_fun if bool(pred) else false_fun)(*operands)
@@ -64,9 +66,9 @@ def switch(index, branches: Sequence[Callable], *operands, operand=_NOT_GIVEN):
         operands = (operand,)
     branches = tuple(branches)
     if not branches:
-        raise ValueError("lax.switch expects at least one branch, got none")
+        raise ValueError("lax.switch: Empty branch sequence; give at least one function")
     if not all(map(callable, branches)):
-        raise TypeError(f"lax.switch expects functions, got {branches!r}")
+        raise TypeError(f"lax.switch: branches must be callables, got {branches!r}")
     index = _scalar("lax.switch", "index", index)
     if not dtypes.is_integer(aval_of(index).dtype):
         raise TypeError(f"lax.switch expects an integer index, got {aval_of(index)}; use lax.cond for a condition")

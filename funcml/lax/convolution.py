@@ -105,7 +105,7 @@ def _pairs(name: str, padding):
     try:
         return tuple([(index_of(name, "padding", low), index_of(name, "padding", high)) for low, high in padding])
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: padding must be a string or (low, high) pairs of ints, got {padding!r}") from None
+        raise ValueError(f"{name}: the padding argument must be a string or (low, high) pairs of ints, got {padding!r}") from None
 
 
 def _ints(name: str, what: str, values, default: int) -> tuple[int, ...]:
@@ -117,6 +117,11 @@ def _conv_window(name, lhs, rhs, numbers, window_strides, padding, lhs_dilation,
     strides = _ints(name, "a stride", window_strides, count)
     base = _ints(name, "a dilation", lhs_dilation, count)
     dilation = _ints(name, "a dilation", rhs_dilation, count)
+    for what, values in (("window_strides", strides), ("lhs_dilation", base), ("rhs_dilation", dilation)):
+        if len(values) != count:
+            raise ValueError(
+                f"{name}: conv_general_dilated window and {what} must have the same number of dimensions, {count}, got {values}"
+            )
     if isinstance(padding, str):
         if any(d != 1 for d in base):
             raise ValueError(f"{name}: with lhs_dilation, padding must be given as (low, high) pairs, or use conv_transpose")

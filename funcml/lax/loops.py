@@ -15,8 +15,8 @@ from funcml.control_flow.repeat import repeat
 from funcml.control_flow.scan import scan as bind_scan
 from funcml.control_flow.while_loop import while_loop as bind_while
 from funcml.core.config import config
-from funcml.core.errors import user_facing
-from funcml.core.tracing import Tracer, aval_of, current_frame, eval_jaxpr
+from funcml.core.errors import ConcretizationError, user_facing
+from funcml.core.tracing import Tracer, aval_of, current_frame, eval_jaxpr, value_of
 from funcml.lax.bodies import array_leaf, check_carry, flatten_arrays, record, settle_carry
 from funcml.lax.segments import checked_choice
 from funcml.lax.segments import run as run_checkpointed
@@ -97,7 +97,7 @@ def fori_loop(
     """
     who = "lax.fori_loop"
     if not callable(body_fun):
-        raise TypeError(f"{who} expects a function, got {body_fun!r} of type {type(body_fun).__name__}")
+        raise TypeError(f"{who} expects a callable, got {body_fun!r} of type {type(body_fun).__name__}")
     lower, upper = _bounds(who, lower, upper)
     max_steps = _checked_max_steps(who, max_steps)
     if config.disable_jit and current_frame() is None:
@@ -107,7 +107,7 @@ def fori_loop(
     length = _known_length(lower, upper)
     if length is None and unroll is not None:
         raise ValueError(
-            f"{who}: unroll= needs bounds that are known when the function is recorded; leave it out for traced ones"
+            f"{who}: Can only use `unroll` with bounds that are known when the function is recorded; leave it out for traced ones"
         )
     init, treedef = flatten_arrays(who, "init_val", init_val)
     counter = aval_of(lower).strong()
@@ -150,7 +150,10 @@ def _bounds(who: str, lower, upper) -> tuple:
         return tuple(bounds)
     strong = {a.dtype for a in avals if not a.weak_type}
     if len(strong) > 1:
-        raise TypeError(f"{who} expects bounds of one dtype, got {avals[0]} and {avals[1]}; convert one of them")
+        raise TypeError(
+            f"{who}: lower and upper arguments to fori_loop must have equal types, got {avals[0]} and "
+            f"{avals[1]}; convert one of them"
+        )
     dtype = strong.pop() if strong else max((a.dtype for a in avals), key=dtypes.bit_width)
     return tuple([ew.convert(x, dtype) for x in bounds])
 
@@ -168,10 +171,19 @@ def _unroll(who: str, unroll, length: int) -> int:
         return 1
     if unroll is True:
         return max(length, 1)
+    _require_known(who, "unroll", "`int` or `bool`", unroll)
     unroll = operator.index(unroll)
     if unroll < 0:
-        raise ValueError(f"{who}: unroll must be a bool or an int that is not negative, got {unroll}")
+        raise ValueError(f"{who}: `unroll` must be a bool or an int that is not negative, got {unroll}")
     return unroll or max(length, 1)
+
+
+def _require_known(who: str, argument: str, kinds: str, value) -> None:
+    if isinstance(value, Tracer) and value_of(value) is None:
+        raise ConcretizationError(
+            f"{who}: The `{argument}` argument to `{who.removeprefix('lax.')}` expects a concrete {kinds} value, got {value}; "
+            "make it a Python number, or a static argument"
+        )
 
 
 @user_facing
@@ -199,7 +211,7 @@ def scan(
     """
     who = "lax.scan"
     if not callable(f):
-        raise TypeError(f"{who} expects a function, got {f!r} of type {type(f).__name__}")
+        raise TypeError(f"{who} expects a callable, got {f!r} of type {type(f).__name__}")
     values, xs_treedef = flatten_arrays(who, "xs", xs)
     length = _length(who, xs, values, length)
     unroll = _unroll(who, unroll, length)
@@ -249,13 +261,14 @@ def _length(who: str, xs, values: list, length: int | None) -> int:
         shape = np.shape(x)
         where = f"xs{tree.keystr(path)}"
         if not shape:
-            raise ValueError(f"{who}: {where} is a scalar; each leaf of xs needs a leading axis to go along")
+            raise ValueError(f"{who}: scan got value with no leading axis to scan over: {where} is a scalar")
         sizes.setdefault(shape[0], where)
     if length is not None:
+        _require_known(who, "length", "`int`", length)
         try:
             length = operator.index(length)
         except TypeError:
-            raise TypeError(f"{who}: length must be an int that is known when the function is recorded, got {length!r}") from None
+            raise TypeError(f"{who}: length must be an int, got {length!r}") from None
     if not sizes and length is None:
         raise ValueError(f"{who}: give xs or length=, so that the number of steps is known")
     if len(sizes) > 1 or (length is not None and sizes and length not in sizes):

@@ -156,7 +156,7 @@ def _flat_operands(name, operands, init_values):
     if not xs or len(xs) != len(inits):
         raise ValueError(f"{name} expects operands and an initial value for each operand, got {len(inits)} for {len(xs)}")
     if treedef != init_treedef:
-        raise ValueError(f"{name} expects initial values in the same tree as the operands, {treedef}, got {init_treedef}")
+        raise ValueError(f"{name}: Operands must have the same tree structure as init_values, got {treedef} and {init_treedef}")
     xs = [array(name.removeprefix("lax."), x) for x in xs]
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"{name} expects operands of one shape, got {', '.join(str(x.aval) for x in xs)}")
@@ -170,8 +170,9 @@ def _initial(name, value, x):
         return literal(value, x.dtype)
     aval = aval_of(value)
     if aval.shape != ():
-        error = ValueError if name == "lax.reduce" else TypeError
-        raise error(f"{name} expects initial values that are scalars, got {aval}")
+        if name == "lax.reduce":
+            raise ValueError(f"{name}: reduce found non-scalar initial value {aval}; give a scalar for each operand")
+        raise TypeError(f"{name} expected init_values to be scalars but init_values have shapes [{aval.shape}].")
     if aval.dtype != x.dtype:
         if not aval.weak_type:
             raise TypeError(f"{name} expects an initial value of the dtype of its operand {x.aval}, got {aval}")
@@ -188,7 +189,9 @@ def _program(name, computation, treedef, xs) -> Jaxpr:
         out = computation(tree.unflatten(treedef, values[:count]), tree.unflatten(treedef, values[count:]))
         leaves, out_treedef = tree.flatten(out)
         if out_treedef != treedef:
-            raise ValueError(f"{name}: the function must give a tree as it takes them, {treedef}; it gives {out_treedef}")
+            raise ValueError(
+                f"{name} output must have the same tree structure as the operands, {treedef}; the function gives {out_treedef}"
+            )
         return [as_array(y) for y in leaves]
 
     program, captured = trace(flat, scalars * 2, name)

@@ -53,7 +53,7 @@ def _beside(name, aval, x, xs):
 def _dtypes_differ(name, xs) -> str:
     found = ", ".join(dtype_text(dtypes.dtype_of(x)[0]) for x in xs)
     return (
-        f"lax.{name} expects operands of one dtype, got {found}; convert them, or use funcml.numpy, which promotes"
+        f"lax.{name} requires arguments to have the same dtypes, got {found}; convert them, or use funcml.numpy, which promotes"
     )
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from funcml import dtypes
@@ -83,24 +83,36 @@ def _check(name, lhs, rhs, sizes, numbers, ragged, group) -> tuple[int, ...]:
     said = f"{name} of {lhs.aval} and {rhs.aval}"
     if not dtypes.is_integer(sizes.dtype):
         raise TypeError(f"{said}: group_sizes must be integers, got {sizes.aval}")
-    if len(ragged) != 1 or not 0 <= ragged[0] < lhs.ndim:
-        raise TypeError(f"{said}: lhs_ragged_dimensions must be one axis of lhs, got {ragged}")
+    for fault in _axis_faults(lhs, rhs, numbers, ragged, group):
+        raise TypeError(f"{said}: ragged_dot_general {fault}, got lhs_ragged_dimensions={ragged}, rhs_group_dimensions={group}")
     (axis,) = ragged
     free = numbers.free(0, lhs.ndim)
-    if (axis in free) != (len(group) == 1) or any(not 0 <= g < rhs.ndim for g in group):
-        raise TypeError(
-            f"{said}: rhs_group_dimensions must be one axis of rhs where the ragged axis of lhs is free, else none; got {group}"
-        )
-    if any(g in numbers.contract[1] or g in numbers.batch[1] for g in group):
-        raise TypeError(f"{said}: the group axis {group} of rhs may not be contracted, nor a batch axis")
     kind = free if axis in free else numbers.contract[0] if axis in numbers.contract[0] else numbers.batch[0]
     outer = (*(() if kind is numbers.batch[0] else numbers.batch[0]), *kind[: kind.index(axis)])
     count = rhs.shape[group[0]] if group else sizes.shape[-1] if sizes.ndim else 0
-    allowed = ((count,), (*[lhs.shape[i] for i in outer], count))
-    if sizes.shape not in allowed:
-        shapes = " or ".join(map(str, dict.fromkeys(allowed)))
-        raise TypeError(f"{said}: group_sizes must have the shape {shapes}, got {sizes.aval}")
+    whole = (*[lhs.shape[i] for i in outer], count)
+    if sizes.shape not in ((count,), whole):
+        short = "" if whole == (count,) else f" (or {(count,)})"
+        raise TypeError(f"{said}: expected group_sizes to have shape {whole}, got {sizes.shape}{short}")
     return outer
+
+
+def _axis_faults(lhs, rhs, numbers, ragged, group) -> Iterator[str]:
+    """What is wrong with the ragged axis and that of the groups; the first text counts."""
+    if len(ragged) != 1:
+        yield "expects exactly one lhs ragged dimension"
+    if not 0 <= ragged[0] < lhs.ndim:
+        yield "requires lhs ragged dimension numbers to be nonnegative and less than the number of axes of the lhs"
+    if ragged[0] not in numbers.free(0, lhs.ndim):
+        if group:
+            yield "requires zero group dimensions in the rhs when lhs ragged dimension is contracting or batch"
+        return
+    if len(group) != 1:
+        yield "requires exactly one rhs group dimension when lhs ragged dimension is noncontracting"
+    if not 0 <= group[0] < rhs.ndim:
+        yield "requires rhs group dimension numbers to be nonnegative and less than the number of axes of the rhs"
+    if group[0] in numbers.contract[1] or group[0] in numbers.batch[1]:
+        yield "requires rhs group dimension numbers to be distinct from contracting and batch dimensions"
 
 
 @fused(static=("numbers", "axis", "group", "outer", "precision", "preferred"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -52,12 +53,24 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     dims = tuple([index_of("lax.broadcast_in_dim", "a dimension", d) for d in broadcast_dimensions])
     x = array("broadcast_in_dim", operand)
     shape = shape_of("lax.broadcast_in_dim", shape)
-    if len(set(dims)) != len(dims) or len(dims) != x.ndim:
-        raise TypeError(f"lax.broadcast_in_dim of {x.aval}: broadcast_dimensions must be {x.ndim} distinct axes, got {dims}")
+    for fault in _broadcast_faults(x.ndim, len(shape), dims):
+        raise TypeError(f"lax.broadcast_in_dim of {x.aval} to shape {shape}: {fault}, got {dims}")
     if list(dims) != sorted(dims):
         x = ax.transpose(x, sorted(range(x.ndim), key=dims.__getitem__))
         dims = tuple(sorted(dims))
     return ax.broadcast_in_dim(x, shape, dims)
+
+
+def _broadcast_faults(ndim: int, out_ndim: int, dims: tuple[int, ...]) -> Iterator[str]:
+    """What is wrong with the axes of a result to which those of an operand belong; the first text counts."""
+    if len(dims) != ndim:
+        yield "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim"
+    if ndim > out_ndim:
+        yield "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand shape"
+    if any(not 0 <= d < out_ndim for d in dims):
+        yield "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions"
+    if len(set(dims)) != len(dims):
+        yield "broadcast_in_dim broadcast_dimensions must not contain duplicates"
 
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
@@ -183,13 +196,15 @@ def pad(operand, padding_value, padding_config) -> Array:
 def _padding_config(x, config):
     """(low, high, interior) for each axis, as ints."""
     rows = [tuple([index_of("lax.pad", "padding", n) for n in row]) for row in config]
-    if len(rows) != x.ndim or any(len(row) != 3 or row[2] < 0 for row in rows):
+    if len(rows) != x.ndim or any(len(row) != 3 for row in rows):
         raise ValueError(
-            f"lax.pad of {x.aval}: padding_config must have (low, high, interior >= 0) for each of its {x.ndim} axes, got {rows}"
+            f"lax.pad of {x.aval}: padding_config must have (low, high, interior) for each of its {x.ndim} axes, got {rows}"
         )
+    if any(row[2] < 0 for row in rows):
+        raise ValueError(f"lax.pad of {x.aval}: interior padding in padding_config must be nonnegative, got {rows}")
     lengths = [low + n + builtins.max(n - 1, 0) * inner + high for n, (low, high, inner) in zip(x.shape, rows, strict=True)]
     if any(n < 0 for n in lengths):
-        raise ValueError(f"lax.pad of {x.aval}: the padding_config {rows} cuts off more than there is")
+        raise ValueError(f"lax.pad of {x.aval}: Dimension size after padding is not at least 0 with padding_config {rows}")
     return rows
 
 
@@ -216,10 +231,15 @@ def unstack(x, axis: int = 0) -> tuple[Array, ...]:
 
 def split(operand, sizes, axis: int = 0) -> list[Array]:
     """The operand cut along `axis` into pieces of these sizes."""
-    x, sizes = array("split", operand), shape_of("lax.split", tuple(sizes))
+    x = array("split", operand)
+    sizes = tuple([index_of("lax.split", "a size", n) for n in sizes])
     axis = axis_of("lax.split", axis, x.ndim)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"lax.split of {x.aval}: Sizes passed to split must be nonnegative, got {sizes}")
     if sum(sizes) != x.shape[axis]:
-        raise ValueError(f"lax.split of {x.aval}: the sizes {sizes} must sum to the length {x.shape[axis]} of axis {axis}")
+        raise ValueError(
+            f"lax.split of {x.aval}: Sum of sizes {sum(sizes)} must be equal to the length {x.shape[axis]} of axis {axis}"
+        )
     return sh.split(x, sizes, axis)
 
 

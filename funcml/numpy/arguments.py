@@ -54,18 +54,19 @@ def axes_of(name: str, axis, ndim: int) -> tuple[int, ...]:
         return (axis_of(name, axis, ndim),)
     axes = tuple([axis_of(name, a, ndim) for a in axis])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: an axis stands twice in {tuple(axis)}")
+        raise ValueError(f"{name}: an axis stands twice in {tuple(axis)}, a duplicate value in 'axes' that has no meaning")
     return axes
 
 
 def shape_of(name: str, shape) -> tuple[int, ...]:
     """A shape given as an int or a sequence of ints; ValueError for negative lengths."""
+    what = "a length of the shape (Shapes must be 1D sequences of concrete values of integer type)"
     if isinstance(shape, tuple | list):
-        shape = tuple([index_of(name, "a length of the shape", n) for n in shape])
+        shape = tuple([index_of(name, what, n) for n in shape])
     elif np.ndim(shape) == 0:
         shape = (index_of(name, "shape", shape),)
     else:
-        shape = tuple([index_of(name, "a length of the shape", n) for n in np.asarray(shape)])
+        shape = tuple([index_of(name, what, n) for n in np.asarray(shape)])
     if any(n < 0 for n in shape):
         raise ValueError(f"{name}: lengths must not be negative, got the shape {shape}")
     return shape

@@ -76,7 +76,10 @@ class BroadcastInDim(AxisPrimitive):
                 f"shape {shape}, got {dims}"
             )
         if any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
-            raise TypeError(f"broadcast_in_dim: {x} at axes {dims} does not broadcast to shape {shape}")
+            raise TypeError(
+                f"broadcast_in_dim of {x} at axes {dims} to shape {shape}: operand dimension sizes must either be 1, or be "
+                "equal to their corresponding dimensions in the target broadcast shape"
+            )
         return shaped(shape, x.dtype, x.weak_type)
 
     # out_j = x_i  =>  ct_i = sum of ct over the axes that were made or stretched
@@ -259,5 +262,5 @@ def squeeze(x, axes):
     """`x` without its `axes` (non-negative ints), which must have length 1."""
     aval = aval_of(x)
     if any(aval.shape[a] != 1 for a in axes):
-        raise ValueError(f"squeeze of {aval}: the axes {tuple(axes)} must have length 1")
+        raise ValueError(f"squeeze of {aval}: cannot select an axis to squeeze out unless it has length 1, got {tuple(axes)}")
     return reshape(x, [n for i, n in enumerate(aval.shape) if i not in axes])

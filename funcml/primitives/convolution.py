@@ -106,9 +106,11 @@ def _placed(values, spec) -> tuple:
 
 def _check_layout(lhs, rhs, numbers, window):
     ndim = lhs.ndim
-    if rhs.ndim != ndim or ndim < 2 or any(sorted(spec) != list(range(ndim)) for spec in numbers):
+    if rhs.ndim != ndim:
+        raise ValueError(f"conv_general_dilated lhs and rhs must have the same number of dimensions, got {lhs} and {rhs}")
+    if ndim < 2 or any(sorted(spec) != list(range(ndim)) for spec in numbers):
         raise ValueError(
-            f"conv_general_dilated expects operands of one rank, at least 2, and dimension numbers that order their axes; got "
+            f"conv_general_dilated expects operands of rank 2 at least, and dimension numbers that order their axes; got "
             f"{lhs}, {rhs} and {tuple(numbers)}"
         )
     for name, values in window._asdict().items():

@@ -31,6 +31,7 @@ from funcml.primitives.batching import at_front, spread_at_front
 from funcml.primitives.elementwise import convert, div, eq, ge, mul, neg, select
 from funcml.primitives.shaping import iota
 from funcml.primitives.tangents import instantiate, scalar_of, zero_tangent, zeros
+from funcml.primitives.window_faults import gather_faults, scatter_faults
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -148,10 +149,9 @@ class Gather(Primitive):
 
     def type_rule(self, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **flags):
         d = dimension_numbers
-        _check_operand_dims("gather", x, indices, d, slice_sizes)
+        _refuse("gather", x, indices, d, gather_faults(x, indices, d, slice_sizes), slice_sizes)
         windows = [s for i, s in enumerate(slice_sizes) if i not in d.collapsed_slice_dims + d.operand_batching_dims]
         ndim = indices.ndim - 1 + len(windows)
-        _check_offset_dims("gather", "offset_dims", d.offset_dims, len(windows), ndim)
         rows, windows = iter(indices.shape[:-1]), iter(windows)
         shape = tuple([next(windows) if i in d.offset_dims else next(rows) for i in range(ndim)])
         return shaped(shape, x.dtype, x.weak_type)
@@ -217,29 +217,10 @@ def _writing(mode):
     return _FILL if mode is _PROMISE else mode
 
 
-def _check_operand_dims(who, x, indices, d, sizes) -> None:
-    """Checks what gather and scatter have in common: the axes of the operand and of the indices."""
-    named = (*d[1], *d[3])
-    for dims, limit in ((d[1], x.ndim), (d[2], x.ndim), (d[3], x.ndim), (d[4], indices.ndim - 1)):
-        if len(set(dims)) != len(dims) or any(not 0 <= i < limit for i in dims):
-            raise TypeError(f"{who} of {x} with indices {indices}: axes {dims} must be distinct and in range({limit}) in {d}")
-    if not dtypes.is_integer(indices.dtype) or indices.ndim == 0 or indices.shape[-1] != len(d[2]):
-        raise TypeError(f"{who} of {x} expects integer indices [.., {len(d[2])}], a component for each of {d[2]}, got {indices}")
-    if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)):
-        raise TypeError(f"{who} of {x}: the window must have {x.ndim} axes no longer than those of {x}, got {tuple(sizes)}")
-    if any(sizes[i] > 1 for i in named) or len(set(named)) != len(named) or set(d[2]) & set(d[3]):
-        raise TypeError(f"{who} of {x}: axes {named} must be distinct and have window length 1, got {tuple(sizes)} and {d}")
-    if len(d[3]) != len(d[4]) or any(x.shape[i] != indices.shape[j] for i, j in zip(d[3], d[4], strict=True)):
-        raise TypeError(f"{who} of {x} with indices {indices}: batching axes {d[3]} and {d[4]} must have equal lengths")
-    if any(tuple(sorted(dims)) != tuple(dims) for dims in (d[1], d[3])):
-        raise TypeError(f"{who} of {x}: axes {d[1]} and {d[3]} must be in increasing order")
-
-
-def _check_offset_dims(who, name, dims, count, ndim) -> None:
-    if len(dims) != count or list(dims) != sorted(set(dims)) or any(not 0 <= i < ndim for i in dims):
-        raise TypeError(
-            f"{who}: {name} must be {count} increasing axes in range({ndim}), one for each axis of a window, got {dims}"
-        )
+def _refuse(who, x, indices, d, faults, other) -> None:
+    """Raises the first of the faults; `other` is what came beside the operand and the indices."""
+    for fault in faults:
+        raise TypeError(f"{who} of {x} with indices {indices}: {fault}; got {other} and {d}")
 
 
 gather_p = Gather("gather")
@@ -300,12 +281,7 @@ class Scatter(Primitive):
         d = dimension_numbers
         if updates.dtype != x.dtype:
             raise TypeError(f"{self.name} expects updates of the dtype of {x}, got {updates}; convert them first")
-        count = x.ndim - len(d.inserted_window_dims) - len(d.operand_batching_dims)
-        _check_offset_dims(self.name, "update_window_dims", d.update_window_dims, count, updates.ndim)
-        _check_operand_dims(self.name, x, indices, d, window_sizes(x.ndim, updates.shape, d))
-        rows = tuple([n for i, n in enumerate(updates.shape) if i not in d.update_window_dims])
-        if rows != indices.shape[:-1]:
-            raise TypeError(f"{self.name}: updates {updates} must have the rows {indices.shape[:-1]} of the indices, got {rows}")
+        _refuse(self.name, x, indices, d, scatter_faults(x, indices, updates, d), updates)
         return shaped(x.shape, x.dtype, x.weak_type and updates.weak_type)
 
     def batch_rule(self, axis, operands, dims, *, dimension_numbers, **params):

@@ -160,10 +160,10 @@ class ArgExtreme(Primitive):
         if not 0 <= axis < x.ndim:
             raise TypeError(f"{self.name} of {x}: axis must be in range({x.ndim}), got {axis}")
         if x.shape[axis] == 0:
-            raise ValueError(f"{self.name} of {x}: axis {axis} is empty, so there is no element to point at")
+            raise ValueError(f"{self.name} of {x}: argmin and argmax require non-empty reduced dimension; axis {axis} is empty")
         if not dtypes.is_integer(index_dtype) or x.shape[axis] - 1 > dtypes.iinfo(index_dtype).max:
             raise TypeError(
-                f"{self.name} of {x}: index_dtype must be an integer dtype that holds indices up to "
+                f"{self.name} of {x}: index_dtype must be an integer type that holds indices up to "
                 f"{x.shape[axis] - 1}, got {index_dtype}"
             )
         return shaped((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)

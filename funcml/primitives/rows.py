@@ -80,8 +80,8 @@ class Elementwise(Primitive):
         for a in avals[1:]:
             if a.dtype != dtype:
                 raise TypeError(
-                    f"{self.name} expects operands of one dtype, got {list_of(avals)}; convert them with `.astype`, or "
-                    f"use the function of funcml.numpy, which promotes"
+                    f"{self.name} requires arguments to have the same dtypes, got {list_of(avals)}; convert them with "
+                    f"`.astype`, or use the function of funcml.numpy, which promotes"
                 )
             if a.shape != shape:
                 if a.shape != () and shape != ():
@@ -92,7 +92,9 @@ class Elementwise(Primitive):
                 shape = shape or a.shape
             weak = weak and a.weak_type
         if not self.accepts.test(dtype):
-            raise TypeError(f"{self.name} expects {self.accepts.words}, got {list_of(avals)}")
+            raise TypeError(
+                f"{self.name} expects {self.accepts.words}, got {list_of(avals)}: {self.name} does not accept dtype {dtype}"
+            )
         out = dtype if self.result is None else self.result(dtype)
         return shaped(shape, out, weak and not dtypes.is_bool(out))
 

@@ -82,7 +82,7 @@ class TopK(Primitive):
                 f"top_k of {x}: k must be from 0 to the {x.shape[axis]} elements of axis {axis}, got {k}"
             )
         if x.shape[axis] > dtypes.iinfo(dtypes.int32).max:
-            raise ValueError(f"top_k of {x}: the indices are i32, which do not reach the end of axis {axis}; split it first")
+            raise ValueError(f"top_k of {x}: top_k returns int32 indices, which will overflow along axis {axis}; split it first")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)
 

@@ -35,7 +35,7 @@ def check_window(name: str, x, window: Window) -> None:
             raise TypeError(f"{name} of {x}: {field} of the window must have {x.ndim} values, one an axis, got {values}")
     for field in ("dimensions", "strides", "base_dilation", "window_dilation"):
         if any(v < 1 for v in getattr(window, field)):
-            raise TypeError(f"{name} of {x}: {field} of the window must be positive, got {getattr(window, field)}")
+            raise TypeError(f"{name} of {x}: {field} must have every element be positive, got {getattr(window, field)}")
     for n, (low, high), base in zip(x.shape, window.padding, window.base_dilation, strict=True):
         if dilated_length(n, base) + low + high < 0:
             raise TypeError(f"{name} of {x}: the padding {window.padding} takes away more than there is")

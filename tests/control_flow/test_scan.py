@@ -139,10 +139,18 @@ def test_fori_loop_products():
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), "scalar"),
         (lambda: lax.scan(lambda c, x: (c, x), "a", X), "neither|array or a number"),
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, X, unroll=-1), "unroll"),
-        (lambda: lax.scan(3, 0.0, X), "expects a function"),
+        (lambda: lax.scan(3, 0.0, X), "expects a callable"),
         (lambda: lax.fori_loop(0, 1.5j, lambda i, x: x, 0.0), "real scalars"),
         (lambda: fm.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x, 0.0, unroll=2))(3), "unroll"),
         (lambda: lax.map(lambda x: x, X, batch_size=0), "batch_size"),
+        (
+            lambda: fm.jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, None, length=n))(3),
+            "The `length` argument to `scan` expects a concrete `int` value, got Traced",
+        ),
+        (
+            lambda: fm.jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, X, unroll=n))(3),
+            "The `unroll` argument to `scan` expects a concrete `int` or `bool` value, got Traced",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(call, words):

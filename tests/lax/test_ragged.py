@@ -86,13 +86,13 @@ def general(ragged, group):
 
 @pytest.mark.parametrize("call, error, sentence", [
     (lambda: lax.ragged_dot(X, W, SIZES.astype(float)), TypeError, "group_sizes must be integers, got f64[3]"),
-    (lambda: lax.ragged_dot(X, W, SIZES[:2]), TypeError, "group_sizes must have the shape (3,), got i32[2]"),
+    (lambda: lax.ragged_dot(X, W, SIZES[:2]), TypeError, "expected group_sizes to have shape (3,), got (2,)"),
     (lambda: lax.ragged_dot(X, W[:, :3], SIZES), TypeError, "contracted axes of equal lengths"),
     (lambda: lax.ragged_dot(X, W, SIZES, group_offset=SIZES[:1]), NotImplementedError, "group_offset"),
     (lambda: lax.ragged_dot_general(X, W, SIZES, ROWS), TypeError, "expects RaggedDotDimensionNumbers"),
-    (lambda: general((0, 1), (0,)), TypeError, "one axis of lhs"),
-    (lambda: general((0,), ()), TypeError, "one axis of rhs"),
-    (lambda: general((0,), (1,)), TypeError, "not be contracted"),
+    (lambda: general((0, 1), (0,)), TypeError, "requires lhs ragged dimension numbers to be nonnegative"),
+    (lambda: general((0,), ()), TypeError, "requires exactly one rhs group dimension"),
+    (lambda: general((0,), (1,)), TypeError, "to be distinct from contracting and batch dimensions"),
     (lambda: lax.scaled_dot(X, W), TypeError, "two matrices, or two batches"),
     (lambda: lax.scaled_dot(X, X.T, lhs_scale=np.ones((6, 3))), TypeError, "must be multiples of its scale's, got f64[6,3]"),
 ])  # fmt: skip

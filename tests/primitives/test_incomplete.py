@@ -213,7 +213,7 @@ def test_products_of_hypergeometric_functions():
 
 
 def test_functions_of_lax_check_their_operands():
-    with pytest.raises(TypeError, match=r"igamma expects operands of one dtype, got f32\[1\], f64\[1\]"):
+    with pytest.raises(TypeError, match=r"igamma requires arguments to have the same dtypes, got f32\[1\], f64\[1\]"):
         lax.igamma(np.float32([1]), np.float64([1]))
     with pytest.raises(TypeError, match=r"betainc expects floats, got i32\[\], i32\[\], i32\[\]"):
         lax.betainc(np.int32(1), np.int32(1), np.int32(1))

@@ -366,14 +366,26 @@ def test_apply():
         (lambda: ix.dynamic_slice(X, (0, 0, 0), (1, 9, 1)), r"no longer than those of f64\[2,3,4\], got \(1, 9, 1\)"),
         (lambda: ix.dynamic_slice(X, (0, 0, 1.5), (1, 1, 1)), r"scalar integer start indices, got f32\[\]"),
         (lambda: ix.dynamic_update_slice(X, np.zeros((1, 1, 1), int), (0, 0, 0)), "an update of the dtype of f64"),
-        (lambda: ix.gather(X, np.zeros((2, 2), int), ROWS, (1, 3, 4)), r"integer indices \[.., 1\].*got i64\[2,2\]"),
+        (lambda: ix.gather(X, np.zeros((2, 2), int), ROWS, (1, 3, 4)), r"i64\[2,2\]: Gather op has 1 elements in start"),
         (lambda: ix.gather(X, np.zeros((2, 1)), ROWS, (1, 3, 4)), r"integer indices \[.., components\], got f64\[2,1\]"),
-        (lambda: ix.gather(X, np.zeros((2, 1), int), ROWS, (2, 3, 4)), "window length 1"),
-        (lambda: ix.gather(X, np.zeros((2, 1), int), ROWS._replace(offset_dims=(2, 1)), (1, 3, 4)), "increasing axes"),
+        (lambda: ix.gather(X, np.zeros((2, 1), int), ROWS, (2, 3, 4)), "only collapse slice dims with bound 1, but bound is 2"),
+        (lambda: ix.gather(X, np.zeros((2, 1), int), ROWS._replace(offset_dims=(2, 1)), (1, 3, 4)), "must be sorted"),
         (lambda: ix.gather(X, np.zeros((2, 1), int), ROWS, (1, 3, 4), mode="wrong"), "unknown mode 'wrong'"),
         (
             lambda: ix.scatter_add(X, np.zeros((2, 1), int), np.zeros((5, 3, 4)), ScatterDimensionNumbers(*ROWS)),
             r"must have the rows \(2,\) of the indices, got \(5,\)",
+        ),
+        (
+            lambda: ix.scatter(X, np.zeros((2, 1), int), np.zeros((2, 4)), ScatterDimensionNumbers((1,), (0, 5), (0,))),
+            r"Invalid inserted_window_dims set in scatter op; valid range is \[0, 3\), got 5",
+        ),
+        (
+            lambda: ix.scatter(X, np.zeros((2, 1), int), np.zeros((2, 4)), ScatterDimensionNumbers((1,), (0,), (0,))),
+            "Scatter op has window of size 2; doesn't match operand of rank 3",
+        ),
+        (
+            lambda: ix.scatter(X, np.zeros((2, 1), int), np.zeros((2, 9, 4)), ScatterDimensionNumbers(*ROWS)),
+            "Bounds of the window dimensions of updates .*: axis 1 of updates has length 9, axis 1 of the operand 3",
         ),
         (
             lambda: ix.scatter(X, np.zeros((2, 1), int), np.zeros((2, 3, 4), int), ScatterDimensionNumbers(*ROWS)),

@@ -144,8 +144,8 @@ X = np.ones((3, 4), np.float32)
 @pytest.mark.parametrize("call, error, sentence", [
     (lambda: lax.reduce_window(X, 0.0, lax.add, (2,), padding=((0, 0),) * 2), TypeError, "must have 2 values"),
     (lambda: lax.reduce_window(X, 0.0, lax.add, (2,), padding="SAME"), ValueError, "each of the 2 axes"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 0)), TypeError, "dimensions of the window must be positive"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (1, 1), (0, 1)), TypeError, "strides of the window must be positive"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 0)), TypeError, "dimensions must have every element be positive"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (1, 1), (0, 1)), TypeError, "strides must have every element be positive"),
     (lambda: lax.reduce_window(X, 0.0, lax.add, (1, 1), None, ((-2, -2), (0, 0))), TypeError, "takes away more than"),
     (lambda: reduce_window_sum(X > 0, WINDOWS["plain"]), TypeError, "expects numbers, got bool[3,4]"),
     (lambda: reduce_window_max(X + 0j, WINDOWS["plain"]), TypeError, "expects real numbers or bool, got c64[3,4]"),
