@@ -118,7 +118,7 @@ def test_associative_scan_products():
         (lambda: lax.associative_scan(jnp.add, (jnp.ones(2), jnp.ones(3))), "one length"),
         (lambda: lax.associative_scan(jnp.add, jnp.ones(2), axis=1), "no axis 1"),
         (lambda: lax.associative_scan(lambda a, b: (a, b), jnp.ones(2)), "tree like its arguments"),
-        (lambda: lax.associative_scan(3, jnp.ones(2)), "function"),
+        (lambda: lax.associative_scan(3, jnp.ones(2)), "expects a callable"),
     ],
 )
 def test_associative_scan_errors(call, words):
