@@ -156,7 +156,7 @@ def test_reduce_window_shape_tuple():
     (lambda: lax.reduce((X, Y[0]), (0.0, 0.0), after, (0,)), ValueError, "one shape, got f64[3,5,4], f64[5,4]"),
     (lambda: lax.reduce(X, np.float32(0), log_add_exp, (0,)), TypeError, "dtype of its operand f64[3,5,4], got f32[]"),
     (lambda: lax.reduce(X, X[0], log_add_exp, (0,)), ValueError, "non-scalar initial value f64[5,4]"),
-    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "output must have the same tree structure as the operands"),
+    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "output must have the same tree structure as"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: a < b, (0,)), TypeError, "these are f64[] and bool[]"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: jnp.stack([a, b]), (0,)), TypeError, "these are f64[] and f64[2]"),
     (lambda: lax.reduce(X, 0.0, log_add_exp, (3,)), ValueError, "axis 3 is out of bounds"),
