@@ -1,4 +1,4 @@
-"""Rules of one's own for derivatives: `custom_jvp`, `custom_vjp`, `custom_gradient`, `closure_convert`."""
+"""Rules of one's own for derivatives: `custom_jvp`, `custom_vjp`, `custom_gradient`, `closure_convert`, `linear_call`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcml import dtypes, tree
-from funcml.arguments import flatten_call, function_name, trace_call
+from funcml.arguments import Call, Traced, as_value, flatten_call, function_name, trace_call
 from funcml.compilation import jit
+from funcml.control_flow.linear_call import linear_call as bind_linear_call
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero as SymbolicZero
 from funcml.core.registry import on_load, register_pytree_node_class
@@ -17,7 +18,7 @@ from funcml.derivatives import vjp
 from funcml.transforms.custom_jvp import custom_jvp
 from funcml.transforms.custom_vjp import custom_vjp
 
-__all__ = ["SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd"]
+__all__ = ["SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "linear_call"]
 
 
 @user_facing
@@ -140,3 +141,39 @@ def fwd_and_bwd(
         return cts[0] if isinstance(argnums, int) else cts
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+@user_facing
+def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any) -> Any:
+    """`fun(residual_args, linear_args)`, linear in the latter, with `fun_transpose(residual_args, cotangent)` as its transpose.
+
+    `fun_transpose` takes a cotangent of the structure and types of the output, and returns one of those of `linear_args`. Reverse
+    mode with respect to `linear_args` uses it; derivatives with respect to the residuals are those of `fun`. The transpose of
+    the transpose is `fun`. Raises TypeError if the structures or types do not fit.
+
+    >>> import funcml
+    >>> def third(x):
+    ...     return linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 3.0, x)
+    >>> float(third(9.0)), round(float(funcml.grad(third)(9.0)), 3)
+    (3.0, 0.333)
+    """
+    rs, xs = ([as_value(x) for x in tree.leaves(value)] for value in (residual_args, linear_args))
+    residuals, linear = tree.structure(residual_args), tree.structure(linear_args)
+    forward = _recorded(fun, rs, [aval_of(x) for x in xs], residuals, linear)
+    backward = _recorded(fun_transpose, rs, forward.jaxpr.out_avals, residuals, forward.out_treedef)
+    if backward.out_treedef != linear:
+        problem = tree.explain_difference(backward.out_treedef, linear, "the structure of what fun_transpose returns")
+        raise TypeError(f"linear_call: transpose output pytree structure must match that of linear inputs; {problem}")
+    given, wanted = backward.jaxpr.out_avals, [aval_of(x) for x in xs]
+    if any(a.strong() is not b.strong() for a, b in zip(given, wanted, strict=True)):
+        raise TypeError(f"linear_call: fun_transpose must return the types of the linear inputs, {wanted}, got {list(given)}")
+    outs = bind_linear_call([(t.jaxpr, t.captured) for t in (forward, backward)], rs, xs)
+    return forward.rebuild(outs)
+
+
+def _recorded(function: Callable, residuals: Sequence, avals: Sequence, *treedefs) -> Traced:
+    """`function` of a tree of residuals and one of values of these types."""
+    leaves = [*residuals, *avals]
+    treedef = tree.treedef_tuple((tree.treedef_tuple(treedefs), tree.structure({})))
+    call = Call(function, leaves, treedef, [True] * len(leaves), "linear_call")
+    return trace_call(call, [*[aval_of(x) for x in residuals], *avals])

@@ -25,6 +25,7 @@ from funcml.lowering import (  # noqa: F401
     rules_linalg_solve,
     rules_linalg_spectral,
     rules_linalg_sylvester,
+    rules_linear_call,
     rules_linear_solve,
     rules_monoids,
     rules_powers,
