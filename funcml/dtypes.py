@@ -531,7 +531,7 @@ def _materialized(weak: str, dtypes: set) -> np.dtype:
 
 def _no_promotion(nodes: set, mode: str) -> str:
     names = sorted(node if isinstance(node, str) else short_name(node) for node in nodes)
-    message = f"promotion: no implicit promotion of {' and '.join(names)}"
+    message = f"Input dtypes {' and '.join(names)} have no available implicit dtype promotion path"
     if any(isinstance(node, KeyDtype) for node in nodes):
         return f"{message}: random keys are no numbers; draw some from them, e.g. with random.uniform"
     if float0 in nodes:

@@ -365,7 +365,7 @@ def _spread(prefix: View, full: Any, what: str) -> list[Any]:
         return [value for value, count in zip(prefix.leaves, counts) for _ in range(count)]
     place = next(differences(prefix, view, prefix=True))
     raise ValueError(
-        f"{what} must be a prefix of the tree it belongs to: {what}{keystr(place.path)} is {place.got}, "
+        f"{what} must be a prefix of the tree it belongs to; pytree structure error: {what}{keystr(place.path)} is {place.got}, "
         f"where the tree has {place.expected}"
     )
 

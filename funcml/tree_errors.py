@@ -175,7 +175,7 @@ def check_sortable(tree: Any, what: str = "tree", is_leaf=None) -> None:
     for path, keys in _unsortable((), tree, is_leaf):
         shown = ", ".join(f"{key!r} ({type(key).__name__})" for key in keys)
         raise ValueError(
-            f"{what}{tree_util().keystr(path)}: the keys of this dict cannot be sorted: {shown}. "
+            f"{what}{tree_util().keystr(path)}: the keys of this dict cannot be sorted ('<' not supported): {shown}. "
             "The leaves of a dict are taken in the order of its sorted keys. "
             "Use keys of one type, or collections.OrderedDict, whose own order counts."
         ) from None

@@ -169,10 +169,10 @@ def test_promote_types_is_jaxs(jax_says):
 
 
 @pytest.mark.parametrize("a, b, words", [
-    ("float8_e4m3fn", "float32", "f32 and f8_e4m3fn: floats of 8 bits"),
-    ("int4", "int8", "i4 and i8: .*x.astype"),
-    (KeyDtype(), "uint32", "key<fry> and u32: random keys are no numbers"),
-    (dtypes.float0, "float32", "f32 and float0: float0 is the tangent of integers"),
+    ("float8_e4m3fn", "float32", "f32 and f8_e4m3fn have no .*: floats of 8 bits"),
+    ("int4", "int8", "i4 and i8 have no .*x.astype"),
+    (KeyDtype(), "uint32", "key<fry> and u32 have no .*: random keys are no numbers"),
+    (dtypes.float0, "float32", "f32 and float0 have no .*: float0 is the tangent of integers"),
 ])
 def test_promotion_errors(a, b, words):
     with pytest.raises(TypePromotionError, match=words):
@@ -180,7 +180,7 @@ def test_promotion_errors(a, b, words):
 
 
 def test_strict_promotion_error_names_the_setting():
-    words = "f32 and f64 under numpy_dtype_promotion='strict'; cast one"
+    words = "f32 and f64 have no available implicit dtype promotion path under numpy_dtype_promotion='strict'; cast one"
     with settings.numpy_dtype_promotion("strict"), pytest.raises(TypePromotionError, match=words):
         dtypes.promote_types("float32", "float64")
 

@@ -251,7 +251,7 @@ def test_unsortable_keys():
     with pytest.raises(ValueError, match=r"got keys \['z'\] where the first .* with keys \[1, 'y'\]"):
         tree.map(operator.add, nested, [{"p": {"z": 1}}])
     words = (
-        r"tree\[0\]\['p'\]: the keys of this dict cannot be sorted: 1 \(int\), 'y' \(str\)\..*"
+        r"tree\[0\]\['p'\]: the keys of this dict cannot be sorted \('<' not supported\): 1 \(int\), 'y' \(str\)\..*"
         r"Use keys of one type, or collections.OrderedDict"
     )
     for function in (tree.flatten, tree.leaves, tree.structure, tree.leaves_with_path, tree.unflattener):
@@ -372,13 +372,19 @@ def test_flatten_prefix():
     ],
 )
 def test_flatten_prefix_says_where_it_is_not_one(prefix, full, words):
-    with pytest.raises(ValueError, match=f"in_axes must be a prefix of the tree it belongs to: {words}"):
+    with pytest.raises(ValueError, match=f"in_axes must be a prefix of the tree it belongs to; pytree structure error: {words}"):
         tree.flatten_prefix(prefix, full)
     with pytest.raises(ValueError, match="out_axes must be a prefix"):
         tree.flatten_prefix(prefix, tree.structure(full), "out_axes")
 
 
 # --- static data ---
+
+
+def test_metadata_of_static_fields_has_the_last_word():
+    assert tree.static(metadata={"unit": "m"}).metadata == {"static": True, "unit": "m"}
+    assert tree.static(metadata={"static": False}).metadata == {"static": False}
+
 
 
 def test_check_hashable():

@@ -132,5 +132,5 @@ def register_static(cls: _Class) -> _Class:
 
 def static(**kwargs: Any) -> Any:
     """A `dataclasses.field` that `register_dataclass` takes as static."""
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)

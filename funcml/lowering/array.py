@@ -340,6 +340,8 @@ def asarray(x: Any, dtype: Any = None, device: pjrt.Device | None = None) -> Dev
     """
     if dtype is not None:
         dtype = canonical(dtype)
+    if device is not None:
+        device = pjrt.one_device(device)
     weak = False
     if isinstance(x, _NUMPY):
         host = _from_numpy(x)

@@ -103,6 +103,16 @@ def default_device() -> Device:
     return _xla().default_device
 
 
+def one_device(where: Any) -> Device:
+    """A device, or the one device of a sharding over no other."""
+    if not hasattr(where, "device_set"):
+        return where
+    if len(where.device_set) != 1:
+        raise ValueError(f"device: expected a device or a sharding over one device, got {where}")
+    (device,) = where.device_set
+    return device
+
+
 def platform_device(backend: str) -> Device:
     """The first local device of `backend`."""
     return local_devices(backend=backend)[0]

@@ -1,7 +1,8 @@
 """Operators and methods of `Array`, concrete or traced: each is a function of this package with the array first.
 
 Importing this module installs them. An operand that is no array or number gives NotImplemented, so that its own type may
-answer; arrays and scalars of NumPy on the left leave the operation to us (`__array_priority__`).
+answer; lists and tuples, which have none that fits, are refused by name. Arrays and scalars of NumPy on the left leave the
+operation to us (`__array_priority__`).
 """
 
 from __future__ import annotations
@@ -38,14 +39,15 @@ from funcml.primitives import elementwise as ew
 __all__ = ["METHODS", "OPERATORS", "PROPERTIES"]
 
 _KNOWN = frozenset((Tracer, DeviceArray, *PYTHON_SCALARS))
+_OURS = _KNOWN | {list, tuple}
 
 
 # ---- operators ---------------------------------------------------------------------------------------------------
 
 
-def _operator(function):
+def _operator(function, known=_KNOWN):
     def op(self, other):
-        if type(other) in _KNOWN or is_operand(other):
+        if type(other) in known or is_operand(other):
             return function(self, other)
         return NotImplemented
 
@@ -55,7 +57,7 @@ def _operator(function):
 
 def _reflected(function):
     def op(self, other):
-        if type(other) in _KNOWN or is_operand(other):
+        if type(other) in _OURS or is_operand(other):
             return function(other, self)
         return NotImplemented
 
@@ -103,11 +105,12 @@ def _iterate(self):
 
 def _contains(self, value):
     if not is_operand(value):
-        raise TypeError(f"`in` of an array {self.aval} expects a number, got {value!r} of type {type(value).__name__}")
+        found = f"{type(value).__name__} ({value!r})"
+        raise TypeError(f"Array.__contains__: unsupported operand type {found} of `in` for {self.aval}; give a number")
     if not self.aval.ndim:
-        raise ValueError(f"`in`: the array searched must have an axis, got {self.aval}; write x == value")
+        raise ValueError(f"Array.__contains__: search array must be one-dimensional or more, got {self.aval}; write x == value")
     if np.ndim(value):
-        raise ValueError(f"`in`: the value looked for must be a scalar, got the shape {np.shape(value)}; use jnp.isin")
+        raise ValueError(f"Array.__contains__: query value must be a scalar, got the shape {np.shape(value)}; use jnp.isin")
     return bool(reductions.any(ufuncs.equal(self, value)))
 
 
@@ -116,7 +119,8 @@ def _round(self, ndigits=None):
 
 
 OPERATORS = {
-    **{f"__{name}__": _operator(function) for name, function in (_BINARY | _COMPARISONS).items()},
+    **{f"__{name}__": _operator(function, _OURS) for name, function in _BINARY.items()},
+    **{f"__{name}__": _operator(function) for name, function in _COMPARISONS.items()},
     **{f"__r{name}__": _reflected(function) for name, function in _BINARY.items()},
     "__neg__": ufuncs.negative,
     "__pos__": ufuncs.positive,

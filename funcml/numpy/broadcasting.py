@@ -54,8 +54,9 @@ def _vectorized(name: str, pyfunc: Callable, excluded: Collection, cores: _Signa
     dims = [()] * len(places) if cores is None else cores.inputs
     if len(dims) != len(places):
         raise TypeError(f"{name}: wrong number of positional arguments: expected {len(dims)}, got {len(places)}")
-    if any(args[i] is None and d for i, d in zip(places, dims, strict=True)):
-        raise ValueError(f"{name}: Cannot pass None for an argument that has core axes")
+    missing = {i for i, d in zip(places, dims, strict=True) if args[i] is None and d}
+    if cores is not None and missing:
+        raise ValueError(f"{name}: Cannot pass None at locations {missing} with signature={cores.text!r}: core axes belong there")
     mapped = [(i, d) for i, d in zip(places, dims, strict=True) if args[i] is not None]
     keywords = [k for k in kwargs if k not in excluded]
     given = [_array(name, x) for x in (*[args[i] for i, _ in mapped], *[kwargs[k] for k in keywords])]

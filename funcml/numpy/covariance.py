@@ -38,7 +38,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
 def _dtype(name: str, dtype):
     dtype = None if dtype is None else dtypes.canonical(dtype)
     if dtype is not None and not dtypes.is_inexact(dtype):
-        raise ValueError(f"{name}: dtype must be floating or complex, got {dtype}")
+        raise ValueError(f"{name}: dtype must be a subclass of float or complex, got {dtype}")
     return dtype
 
 

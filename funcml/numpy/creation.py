@@ -14,7 +14,7 @@ from funcml.core.tracing import Tracer, aval_of, bind, current_frame
 from funcml.core.values import Array
 from funcml.lowering import array as device_array
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axis_of, concrete, dtype_or, index_of, shape_of
+from funcml.numpy.arguments import axis_of, concrete, dtype_or, index_of, no_sharding, shape_of
 from funcml.numpy.promotion import (
     PYTHON_SCALARS,
     as_array,
@@ -65,7 +65,9 @@ def on_device(x: Array, device) -> Array:
 # ---- from values -------------------------------------------------------------------------------------------------
 
 
-def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None) -> Array:
+def array(
+    object, dtype=None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None, out_sharding=None
+) -> Array:
     """An array of the elements of `object`: an array of any library, a number, or nested sequences of these.
 
     Without `dtype` a NumPy array keeps its own; Python numbers take the defaults and are weakly typed when they stand
@@ -75,6 +77,7 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
+    no_sharding("array", out_sharding)
     if order not in ("K", "C", "A", "F", None):
         raise ValueError(f"array: order must be 'K', 'A', 'C' or 'F', got {order!r}")
     dtype = None if dtype is None else dtypes.canonical(dtype)
@@ -112,12 +115,13 @@ def _stacked(x, dtype) -> Array:
     return shaping.concatenate([reshape(ew.convert(p, p.dtype), (1, *p.shape)) for p in parts], 0)
 
 
-def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None) -> Array:
+def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None, out_sharding=None) -> Array:
     """`array`, without a copy where `a` is an array of that dtype already (`copy=None` or False).
 
     >>> asarray(2.5)
     Array(2.5, dtype=float32, weak_type=True)
     """
+    no_sharding("asarray", out_sharding)
     return array(a, dtype, copy=bool(copy), order=order, device=device)
 
 
@@ -155,27 +159,31 @@ def _constant(value: int, name: str, shape, dtype, device) -> Array:
     return on_device(x, device)
 
 
-def zeros(shape, dtype=None, *, device=None) -> Array:
+def zeros(shape, dtype=None, *, device=None, out_sharding=None) -> Array:
     """An array of zeros; `shape` is an int or a sequence of ints.
 
     >>> zeros((2, 3)).dtype
     dtype('float32')
     """
+    no_sharding("zeros", out_sharding)
     return _constant(0, "zeros", shape, dtype, device)
 
 
-def ones(shape, dtype=None, *, device=None) -> Array:
+def ones(shape, dtype=None, *, device=None, out_sharding=None) -> Array:
     """An array of ones."""
+    no_sharding("ones", out_sharding)
     return _constant(1, "ones", shape, dtype, device)
 
 
-def empty(shape, dtype=None, *, device=None) -> Array:
+def empty(shape, dtype=None, *, device=None, out_sharding=None) -> Array:
     """An array of zeros: there is no uninitialised memory."""
+    no_sharding("empty", out_sharding)
     return _constant(0, "empty", shape, dtype, device)
 
 
-def full(shape, fill_value, dtype=None, *, device=None) -> Array:
+def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None) -> Array:
     """An array of one value, or of `fill_value` broadcast to `shape`."""
+    no_sharding("full", out_sharding)
     shape = shape_of("full", shape)
     value = operand("full", fill_value)
     found, weak = dtypes.dtype_of(value)
@@ -202,20 +210,23 @@ def _like(name: str, a, dtype, shape):
     return (found, weak, shape) if dtype is None else (dtypes.canonical(dtype), False, shape)
 
 
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None) -> Array:
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None) -> Array:
     """An array of one value, with the shape and dtype of `a` where these are not given."""
+    no_sharding("full_like", out_sharding)
     dtype, weak, shape = _like("full_like", a, dtype, shape)
     x = full(shape, fill_value, dtype, device=device)
     return ew.convert(x, dtype, True) if weak else x
 
 
-def zeros_like(a, dtype=None, shape=None, *, device=None) -> Array:
+def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None) -> Array:
     """An array of zeros, with the shape and dtype of `a` where these are not given."""
+    no_sharding("zeros_like", out_sharding)
     return full_like(a, 0, dtype, shape, device=device)
 
 
-def ones_like(a, dtype=None, shape=None, *, device=None) -> Array:
+def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None) -> Array:
     """An array of ones, with the shape and dtype of `a` where these are not given."""
+    no_sharding("ones_like", out_sharding)
     return full_like(a, 1, dtype, shape, device=device)
 
 
@@ -229,7 +240,7 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None) -> Array:
 _EXACT_IN_I32 = 2**31
 
 
-def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
+def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None) -> Array:
     """start, start + step, ... below stop (0, 1, ... below start, if that is all there is).
 
     The length is NumPy's, ceil((stop - start) / step). All arguments must be known values, since they decide the shape.
@@ -237,12 +248,13 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None) -> Array:
     >>> arange(4)
     Array([0, 1, 2, 3], dtype=int32)
     """
+    no_sharding("arange", out_sharding)
     given = [x for x in (start, stop, step) if x is not None]
     dtype = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
     if stop is None:
         start, stop = 0, start
     start, stop, step = (
-        concrete("arange", what, x) for what, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
+        concrete("jnp.arange", what, x) for what, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
     )
     if any(x.dtype.kind == "c" for x in (start, stop, step)):
         raise ValueError("arange: complex numbers have no order; start, stop and step must be real (start + step * arange(n))")

@@ -15,7 +15,7 @@ from funcml.core.tracing import Tracer, aval_of
 from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axis_of, dtype_or, index_of
+from funcml.numpy.arguments import axis_of, dtype_or, index_of, length_of
 from funcml.numpy.creation import on_device
 from funcml.numpy.promotion import as_array, literal, operand, settle, spread
 from funcml.numpy.selection import nonzero
@@ -54,7 +54,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
 
 
 def _lengths(name: str, rows, columns) -> tuple[int, int]:
-    rows, columns = index_of(name, "N", rows), index_of(name, "M", rows if columns is None else columns)
+    rows, columns = length_of(name, rows), length_of(name, rows if columns is None else columns)
     if rows < 0 or columns < 0:
         raise ValueError(f"{name}: lengths must not be negative, got ({rows}, {columns})")
     return rows, columns
@@ -114,7 +114,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         raise ValueError(f"diagonal expects at least 2 dimensions, got {a.aval}")
     first, second = axis_of("diagonal", axis1, a.ndim), axis_of("diagonal", axis2, a.ndim)
     if first == second:
-        raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} and {axis2}")
+        raise ValueError(f"diagonal: axis1 and axis2 can not be same, got {axis1} and {axis2}")
     a = ax.moveaxis(ax.moveaxis(a, first, a.ndim - 1), second - (second > first), a.ndim - 1)
     return _diagonal_of_last(a, index_of("diagonal", "offset", offset))
 

@@ -22,10 +22,14 @@ def _range(name: str, s: slice) -> Array:
     """start, start + step, ...; with a complex step, that many values from start to stop, both included."""
     if not isinstance(s, slice):
         raise TypeError(f"{name} expects slices, got {s!r} of type {type(s).__name__}")
-    start, stop, step = (None if x is None else concrete(name, "a bound of a slice", x)[()] for x in (s.start, s.stop, s.step))
+    start, stop, step = (_bound(name, part, getattr(s, part)) for part in ("start", "stop", "step"))
     start, step = (0 if start is None else start), (1 if step is None else step)
     start, stop, step = (x.item() if isinstance(x, np.generic) else x for x in (start, stop, step))
     return linspace(start, stop, int(abs(step))) if isinstance(step, complex) else arange(start, stop, step)
+
+
+def _bound(name: str, part: str, x):
+    return None if x is None else concrete(name, f"slice {part} of jnp.{name}", x)[()]
 
 
 class _Grid:

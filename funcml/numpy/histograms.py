@@ -14,7 +14,7 @@ from funcml.core.tracing import aval_of
 from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import concrete, index_of
+from funcml.numpy.arguments import concrete, index_of, no_sharding
 from funcml.numpy.creation import linspace
 from funcml.numpy.promotion import as_array, operand, operands, promote_dtypes, spread, to_inexact
 from funcml.numpy.reductions import max as max_of
@@ -30,7 +30,7 @@ from funcml.primitives.gather_scatter import ScatterDimensionNumbers, scatter_ad
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) -> Array:
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, out_sharding=None) -> Array:
     """How often each of 0, 1, ... stands in the vector of integers `x`, or the sum of the `weights` where it does.
 
     The result has at least `minlength` elements, or exactly `length`, so that `x` may be traced: greater integers are then
@@ -39,6 +39,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) 
     >>> bincount(np.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
     """
+    no_sharding("bincount", out_sharding)
     x = as_array(operand("bincount", x))
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise TypeError(f"bincount expects integers, got {x.aval}; convert them with .astype(int)")

@@ -75,6 +75,7 @@ class _Marker:
 
 
 NEW, GAP = _Marker("NEW"), _Marker("GAP")
+_BAD_INDEX = "Indexer must have integer or boolean type, got indexer with type"
 _INDICES = "ints, slices (`:`), an ellipsis (`...`), None, and integer or boolean arrays are valid indices"
 
 
@@ -96,7 +97,7 @@ def parse(index, shape: tuple[int, ...], mode: str | None = None, wrap: bool = T
     items = [_item(_listed(i)) for i in index] if type(index) is tuple else [_item(index)]
     used = sum(map(_axes_used, items))
     if used > len(shape):
-        raise IndexError(f"too many indices for an array of {len(shape)} dimensions (shape {shape}): {used} were given")
+        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed (shape {shape})")
     if sum(i is Ellipsis for i in items) > 1:
         raise IndexError("an index can have only a single ellipsis (`...`)")
     entries: list = []
@@ -130,7 +131,7 @@ def _item(i):
     if dtypes.is_bool(dtype):
         return i
     if not dtypes.is_integer(dtype):
-        raise TypeError(f"an array used as an index must hold integers or bool, got {aval_of(i)}; use .astype(int)")
+        raise TypeError(f"{_BAD_INDEX} {aval_of(i)}; use .astype(int)")
     return int(i) if i.ndim == 0 and type(i) is not Tracer else i
 
 
@@ -144,8 +145,8 @@ def _listed(i):
 def _foreign_item(i):
     if isinstance(i, list | tuple):
         raise TypeError(
-            f"an index may not be a {type(i).__name__}, whose meaning is ambiguous: use x[jnp.array({i!r})] for elements, "
-            f"x[tuple(...)] for one index an axis"
+            "Using a non-tuple sequence for multidimensional indexing is not allowed: it is ambiguous. Use arr[array(seq)] "
+            f"for elements, here x[jnp.array({i!r})], or arr[tuple(seq)] for one index an axis"
         )
     if pjrt.is_foreign_array(i) or hasattr(i, "__jax_array__"):
         return as_array(i)
@@ -154,7 +155,7 @@ def _foreign_item(i):
     except ConcretizationError:
         raise
     except TypeError:
-        raise TypeError(f"only {_INDICES}, got {i!r} of type {type(i).__name__}") from None
+        raise TypeError(f"{_BAD_INDEX} {type(i).__name__}, {i!r}: only {_INDICES}") from None
 
 
 def _axes_used(item) -> int:
@@ -174,7 +175,7 @@ def _entry(item, axis: int, shape, mode, strict: bool, wrap: bool):
         for a, n in enumerate(item.shape, axis):
             if n != shape[a]:
                 raise IndexError(
-                    f"boolean index did not match indexed array along axis {a}: the axis has size {shape[a]}, the mask {n}"
+                    f"boolean index did not match shape {shape} along axis {a}: the axis has size {shape[a]}, the mask {n}"
                 )
         return Mask(axis, item)
     return _rows(item, axis, shape, mode, strict, wrap)
@@ -217,7 +218,7 @@ def _point(i: int, axis: int, shape, mode, strict: bool, wrap: bool):
 
 def _out_of_bounds(i: int, axis: int, shape) -> IndexError:
     return IndexError(
-        f"index {i} is out of bounds for axis {axis} with size {shape[axis]} (array of shape {shape}); to allow it, say what "
+        f"index {i} out of bounds for axis {axis} with size {shape[axis]} (array of shape {shape}); to allow it, say what "
         'it means: x.at[idx].get(mode="clip") or mode="fill", x.at[idx].set(v, mode="drop")'
     )
 

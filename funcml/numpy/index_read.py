@@ -177,7 +177,8 @@ def read(x, entries: list, options: tuple):
     if _reads_nothing(x, arrays):
         if 0 in plan.out_shape:
             return zeros(x.aval.update(shape=plan.out_shape))
-        raise IndexError(f"an index of {x.aval} reads from an axis of size 0")
+        axis = next(e.axis for e in arrays if x.shape[e.axis] == 0)
+        raise IndexError(f"every index is out of bounds for axis {axis} with size 0 of {x.aval}")
     mode = "promise_in_bounds" if plan.safe else mode or "clip"
     out = gather(
         x, plan.indices, plan.numbers, plan.sizes, mode=mode, fill_value=fill_value,

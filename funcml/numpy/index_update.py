@@ -118,8 +118,8 @@ def _operand_values(x, values, op: str):
     if found[0] != x.dtype and not dtypes.safe_to_cast(values, x):
         _check_not_nan(what, x, values)
         warnings.warn(
-            f"{what}: v of dtype {dtypes.short_name(found[0])} is cast to the dtype of x, {x.aval}, with loss; cast it "
-            "yourself: v.astype(x.dtype)",
+            f"{what}: scatter inputs have incompatible types: v of dtype {dtypes.short_name(found[0])} is cast to the dtype of "
+            f"x, {x.aval}, with loss; cast it yourself: v.astype(x.dtype)",
             FutureWarning,
             stacklevel=4,
         )

@@ -15,7 +15,7 @@ from funcml.core.config import config
 from funcml.core.tracing import aval_of, bind
 from funcml.core.values import Array
 from funcml.lowering.execute import by_type, fused
-from funcml.numpy.arguments import axes_of, axis_of, no_out
+from funcml.numpy.arguments import axes_of, axis_of, no_out, no_sharding
 from funcml.numpy.diagonals import diagonal
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, operands, promote, promote_dtypes, settle, spread
 from funcml.numpy.reductions import sum as sum_of
@@ -73,7 +73,7 @@ def _plain_matmul(a, b):
 # ---- matrix products ---------------------------------------------------------------------------------------------
 
 
-def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
+def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """The matrix product [.., m, k] x [.., k, n] -> [.., m, n]; a vector is a row on the left and a column on the right.
 
     Leading axes broadcast. Raises TypeError for operands without axes, ValueError for lengths that do not match.
@@ -81,6 +81,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None) -> Array:
     >>> matmul(np.eye(2), np.ones(2)).shape
     (2,)
     """
+    no_sharding("matmul", out_sharding)
     if isinstance(a, Array) and isinstance(b, Array) and precision is preferred_element_type is None:
         x, y = a.aval, b.aval
         if x.dtype is y.dtype and x.ndim > 1 < y.ndim and x.shape[-1] == y.shape[-2] and dtypes.is_inexact(x.dtype):
@@ -130,8 +131,9 @@ def _without_ones(x, batch, rank: int):
     return ax.squeeze(x, ones), places
 
 
-def dot(a, b, *, precision=None, preferred_element_type=None) -> Array:
+def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """Numbers: their product. Else the sum of products over the last axis of `a` and the second last (only) one of `b`."""
+    no_sharding("dot", out_sharding)
     return _dot(*settle("dot", a, b), _precision(precision), _dtype_or_none(preferred_element_type))
 
 
@@ -212,12 +214,22 @@ def vecmat(x1, x2, /) -> Array:
     return ax.squeeze(out, (out.ndim - 2,))
 
 
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None) -> Array:
+_TENSORDOT_AXES = "tensordot axes argument must be an int, a pair of ints, or a pair of lists of ints, got {}"
+
+
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """The sum of products over pairs of axes: the last n of `a` with the first n of `b`, or those that two lists name."""
+    no_sharding("tensordot", out_sharding)
     if isinstance(axes, list | tuple):
         if len(axes) != 2:
-            raise TypeError(f"tensordot: axes must be an int or a pair, got {axes!r}")
+            raise TypeError(_TENSORDOT_AXES.format(repr(axes)))
         axes = tuple([tuple(x) if isinstance(x, list | tuple) else (x,) for x in axes])
+        if len(axes[0]) != len(axes[1]):
+            raise TypeError(f"tensordot requires axes lists to have equal length, got {axes}")
+        if not all(hasattr(x, "__index__") for pair in axes for x in pair):
+            raise TypeError(f"tensordot requires both axes lists to be either ints, tuples or lists of ints, got {axes}")
+    elif not hasattr(axes, "__index__"):
+        raise TypeError(_TENSORDOT_AXES.format(repr(axes)))
     return _tensordot(operand("tensordot", a), operand("tensordot", b), axes, _precision(precision),
                       _dtype_or_none(preferred_element_type))
 
@@ -227,11 +239,9 @@ def _tensordot(a, b, axes, precision, preferred):
     a, b = _pair("tensordot", a, b)
     if isinstance(axes, tuple):
         a_axes, b_axes = axes_of("tensordot", axes[0], a.ndim), axes_of("tensordot", axes[1], b.ndim)
-        if len(a_axes) != len(b_axes):
-            raise TypeError(f"tensordot: as many axes of one as of the other, got {axes}")
     else:
         if not 0 <= axes <= min(a.ndim, b.ndim):
-            raise TypeError(f"tensordot: axes={axes} is more than {a.aval} and {b.aval} have")
+            raise TypeError(f"Number of tensordot axes (axes={axes}) exceeds input ranks, or is negative: {a.aval} and {b.aval}")
         a_axes, b_axes = range(a.ndim - axes, a.ndim), range(axes)
     return _contract("tensordot", a, b, tuple(a_axes), tuple(b_axes), precision, preferred)
 
@@ -316,7 +326,9 @@ def _cross(a, b, axisa, axisb, axisc):
 # ---- einsum ------------------------------------------------------------------------------------------------------
 
 
-def einsum(subscripts, /, *operands_, out=None, optimize="auto", precision=None, preferred_element_type=None) -> Array:
+def einsum(
+    subscripts, /, *operands_, out=None, optimize="auto", precision=None, preferred_element_type=None, out_sharding=None
+) -> Array:
     """Sums of products in Einstein's notation: a letter for each axis, summed unless it stands behind the arrow.
 
     The order of pairwise contractions is found by opt_einsum; `optimize=False` takes the operands from left to right.
@@ -324,6 +336,7 @@ def einsum(subscripts, /, *operands_, out=None, optimize="auto", precision=None,
     >>> einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))).shape
     (2, 4)
     """
+    no_sharding("einsum", out_sharding)
     no_out("einsum", out)
     spec, arrays = _subscripts(subscripts, operands_)
     return _einsum(arrays, spec, _strategy(optimize), _precision(precision), _dtype_or_none(preferred_element_type))

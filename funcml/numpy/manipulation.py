@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from funcml import dtypes
 from funcml.core.tracing import Tracer, aval_of
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, shape_of
+from funcml.numpy.arguments import axes_of, axis_of, concrete, index_of, no_sharding, shape_of
 from funcml.numpy.promotion import as_array, broadcast_shapes, operand, spread
 from funcml.numpy.ufuncs import add, clip, floor_divide, multiply, negative, remainder, subtract
 from funcml.primitives import axes as ax
@@ -78,12 +79,13 @@ def size(a, axis=None) -> int:
     return math.prod([lengths[i] for i in axes_of("size", axis, len(lengths))])
 
 
-def reshape(a, shape, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None) -> Array:
     """`a` under another shape; one length may be -1 and is then worked out. Row-major, or column-major for order 'F'.
 
     >>> reshape(np.arange(6), (2, -1)).shape
     (2, 3)
     """
+    no_sharding("reshape", out_sharding)
     a = _array("reshape", a)
     shape = _full_shape(a.aval, shape)
     if order == "F":
@@ -114,8 +116,9 @@ def _reshape_columns(a, shape):
     return ax.transpose(ax.reshape(backwards, shape[::-1]), tuple(range(len(shape)))[::-1])
 
 
-def ravel(a, order: str = "C") -> Array:
+def ravel(a, order: str = "C", *, out_sharding=None) -> Array:
     """The elements of `a` in a row."""
+    no_sharding("ravel", out_sharding)
     return reshape(a, (-1,) if np.size(a) else (0,), "C" if order in ("A", "K") else order)
 
 
@@ -136,12 +139,14 @@ def expand_dims(a, axis) -> Array:
     return ax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
 
 
-def broadcast_to(array, shape) -> Array:
+def broadcast_to(array, shape, *, out_sharding=None) -> Array:
     """`array` repeated along new axes, and along its axes of length 1, to have `shape`."""
+    no_sharding("broadcast_to", out_sharding)
     array, shape = _array("broadcast_to", array), shape_of("broadcast_to", shape)
-    fits = array.ndim <= len(shape) and all(n in (1, m) for n, m in zip(array.shape[::-1], shape[::-1], strict=False))
-    if not fits:
-        raise ValueError(f"broadcast_to: {array.aval} does not broadcast to the shape {shape}")
+    if array.ndim > len(shape):
+        raise ValueError(f"broadcast_to: Cannot broadcast to shape with fewer dimensions: {array.aval} to {shape}")
+    if any(n not in (1, m) for n, m in zip(array.shape[::-1], shape[::-1], strict=False)):
+        raise ValueError(f"broadcast_to: Incompatible shapes for broadcasting: {array.aval} to {shape}")
     return spread(array, shape)
 
 
@@ -255,13 +260,18 @@ def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis)
 
 
+def _cuts(name: str, where) -> np.ndarray:
+    known = partial(concrete, name, "indices_or_sections")
+    return np.asarray([known(x) for x in where]) if isinstance(where, list | tuple) else known(where)
+
+
 def _split(name: str, ary, where, axis: int) -> list[Array]:
     ary = _array(name, ary)
     axis = axis_of(name, axis, ary.ndim)
     length = ary.shape[axis]
-    cuts = concrete(name, "indices_or_sections", where)
+    cuts = _cuts(name, where)
     if cuts.ndim == 0:
-        parts = index_of(name, "the number of parts", cuts[()])
+        parts = index_of(name, "the number of parts", int(cuts) if cuts.dtype.kind == "f" and cuts == int(cuts) else cuts[()])
         if parts < 1 or (length % parts and name != "array_split"):
             raise ValueError(f"{name}: axis {axis} of {ary.aval} does not divide into {parts} equal parts; try array_split")
         sizes = [length // parts + (i < length % parts) for i in range(parts)]
@@ -331,6 +341,8 @@ def flipud(m) -> Array:
 def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """`m` turned by k quarter turns in the plane of two axes, from the first towards the second."""
     m = _array("rot90", m)
+    if m.ndim < 2:
+        raise ValueError(f"rot90 requires its first argument to have ndim at least two, but got first argument of {m.aval}")
     first, second = axes_of("rot90", tuple(axes), m.ndim)
     match k % 4:
         case 0:
@@ -469,7 +481,11 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: Literal["C"
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
     wide = None if dtype is None else dtypes.canonical(dtype)
     if mode == "raise":
-        known = [concrete("ravel_multi_index", "an index (with mode='raise')", x) for x in multi_index]
+        advice = (
+            "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+            "Use mode='wrap' or mode='clip' instead."
+        )
+        known = [concrete("ravel_multi_index", "multi_index", x, advice) for x in multi_index]
         flat = np.ravel_multi_index(tuple(known), dims, order=order) if known else 0
         kept = dtypes.result_type(*multi_index) if multi_index else dtypes.default_int()
         return ew.convert(as_array(np.asarray(flat)), wide or kept)

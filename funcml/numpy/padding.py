@@ -63,10 +63,10 @@ def _padded(array, pad_width, mode, kwargs) -> Array:
     if callable(mode):
         return _by_function(array, _widths(array, pad_width), mode, kwargs)
     if mode not in _OPTIONS:
-        raise ValueError(f"pad: mode must be one of {', '.join(map(repr, _OPTIONS))}, got {mode!r}")
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad. There are {', '.join(map(repr, _OPTIONS))}")
     unknown = sorted(set(kwargs) - set(_OPTIONS[mode]))
     if unknown:
-        raise ValueError(f"pad: mode {mode!r} has no option {unknown[0]!r}")
+        raise ValueError(f"pad: unsupported keyword arguments for mode {mode!r}: {', '.join(unknown)}")
     widths = _widths(array, pad_width)
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError(f"pad: pad_width must not be negative, got {widths}")

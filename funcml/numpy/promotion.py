@@ -253,13 +253,11 @@ def _cannot_broadcast(name: str, shapes) -> str:
 def _check_ranks(name: str, shapes) -> None:
     if len({len(s) for s in shapes} - {0}) < 2:
         return
-    message = (
-        f"{name}: the shapes {', '.join(map(str, shapes))} differ in rank and numpy_rank_promotion is "
-        f"{config.numpy_rank_promotion!r}; add axes with x[None], or set it to 'allow'"
-    )
+    where = f"for {name} on shapes {' '.join(map(str, shapes))}"
+    advice = f"with numpy_rank_promotion={config.numpy_rank_promotion!r}; add axes with x[None], or set it to 'allow'"
     if config.numpy_rank_promotion == "raise":
-        raise ValueError(message)
-    warnings.warn(message, stacklevel=4)
+        raise ValueError(f"Operands could not be broadcast together {where} of different ranks {advice}")
+    warnings.warn(f"Following NumPy automatic rank promotion {where} {advice}", stacklevel=4)
 
 
 def spread(x, shape: tuple[int, ...]):

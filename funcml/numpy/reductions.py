@@ -78,15 +78,15 @@ def _masked(name: str, x, where, value):
 
 
 def _check_where(name: str, where) -> None:
-    if not dtypes.is_bool(aval_of(where).dtype):
-        raise ValueError(f"{name}: `where` must be None or a bool array, got {aval_of(where)}; compare it first: where != 0")
+    if where is not None and not dtypes.is_bool(aval_of(where).dtype):
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array, got {aval_of(where)}; compare it first: where != 0")
 
 
 def _initial(name: str, initial, dtype, out):
     """`initial`, a number, as an array like `out`."""
     initial = as_array(initial)
     if initial.ndim:
-        raise ValueError(f"{name}: initial must be a number, got {initial.aval}")
+        raise ValueError(f"{name}: initial value must be a scalar. Got array of shape {initial.shape}")
     return spread(as_dtype(initial, dtype), aval_of(out).shape)
 
 
@@ -381,11 +381,12 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 # var = |c|^2 / (n - ddof), std = |c| / sqrt(n - ddof), with c = a - mean
 @fused(static=("name", "axis", "dtype", "ddof", "keepdims"))
 def _deviation(a, where, mean, name, axis, dtype, ddof, keepdims):
+    _check_where(name, where)
     a = as_array(a)
     asked = None if dtype is None else dtypes.canonical(dtype)
     dtype = dtypes.inexact_dtype(a.dtype) if asked is None else asked
     if not dtypes.is_inexact(dtype):
-        raise ValueError(f"{name}: dtype must be floating or complex, got {dtype}")
+        raise ValueError(f"{name}: dtype must be a subclass of float or complex, got {dtype}")
     if dtypes.is_complex(a.dtype) and not dtypes.is_complex(dtype):
         raise ValueError(f"{name}: dtype {dtype} does not hold the complex numbers of {a.aval}; take a complex dtype")
     x = as_dtype(a, _accumulator(dtype))
@@ -509,6 +510,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 @fused(static=("name", "axis", "keepdims"))
 def _nan_extreme(a, initial, where, name, axis, keepdims):
+    _check_where(f"nan{name}", where)
     a = as_array(a)
     if not dtypes.is_float(a.dtype):
         return _extreme(a, initial, where, name, axis, keepdims)

@@ -44,7 +44,9 @@ def nancumprod(a, axis=None, dtype=None, out=None):
 
 def _only_axis(name: str, x, axis):
     if axis is None and np.ndim(x) != 1:
-        raise ValueError(f"{name}: axis must be given for an array of {np.ndim(x)} dimensions")
+        if np.ndim(x) == 0:
+            raise ValueError(f"{name}: The input must be non-scalar to take a running result, got one of no axes")
+        raise ValueError(f"{name}: The input array has rank {np.ndim(x)}, however axis was not given; say along which to go")
     return 0 if axis is None else axis
 
 

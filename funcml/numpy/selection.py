@@ -17,7 +17,7 @@ from funcml.core.tracing import Tracer, aval_of, value_of
 from funcml.core.values import Array
 from funcml.lowering.array import asarray
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axis_of, concrete, index_of, no_out
+from funcml.numpy.arguments import axis_of, concrete, index_of, no_out, no_sharding
 from funcml.numpy.index_read import mode_name
 from funcml.numpy.promotion import (
     as_array,
@@ -193,13 +193,15 @@ def _check_bounds(name: str, indices, length: int, mode, lowest: int | None = No
     known = np.asarray(known)
     wrong = known[(known < (-length if lowest is None else lowest)) | (known >= length)]
     if wrong.size:
+        if not length:
+            raise IndexError(f"cannot do a non-empty jnp.{name}() from an empty axis: index {wrong.flat[0]} of 0 elements")
         raise IndexError(f"{name}: index {wrong.flat[0]} is out of bounds for an axis of length {length}")
 
 
 def _integers(name: str, indices) -> Array:
     indices = as_array(indices)
     if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"{name} expects integers as indices, got {indices.aval}; convert them with .astype(int)")
+        raise TypeError(f"{name} indices must be of integer type, got {indices.dtype} ({indices.aval}); use .astype(int)")
     return indices
 
 
@@ -273,12 +275,13 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
 # ---- by number ---------------------------------------------------------------------------------------------------
 
 
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None) -> Array:
     """Each slice of `a` along `axis` (each element, if None) as often as `repeats` says, a number or a vector.
 
     A vector may be traced if `total_repeat_length` fixes the length of the result: it is cut there, or filled up with the
     last slice.
     """
+    no_sharding("repeat", out_sharding)
     a = as_array(operand("repeat", a))
     if axis is None:
         a, axis = ax.reshape(a, (a.size,)), 0

@@ -9,7 +9,7 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
-from funcml.numpy.arguments import axes_of, no_out
+from funcml.numpy.arguments import axes_of, no_out, no_sharding
 from funcml.numpy.creation import array
 from funcml.numpy.promotion import as_array, exact, operand, promote_dtypes, settle, to_inexact
 from funcml.numpy.reductions import static_axis
@@ -43,8 +43,11 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
     return _checked("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, 1, False)
 
 
-def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None) -> Array:
+def percentile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None, out_sharding=None
+) -> Array:
     """`quantile` of q / 100."""
+    no_sharding("percentile", out_sharding)
     return _checked("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, 100, False)
 
 

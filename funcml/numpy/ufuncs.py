@@ -21,6 +21,7 @@ from funcml.numpy.selected import Selected, combine_selected
 from funcml.primitives import bits, powers, special
 from funcml.primitives import elementwise as ew
 from funcml.primitives import transcendental as tr
+from funcml.primitives.identities import stop_gradient
 from funcml.transforms.custom_jvp import custom_jvp
 
 
@@ -284,18 +285,19 @@ rad2deg = unary("rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degre
 radians, degrees = deg2rad, rad2deg
 
 
-# sqrt(x^2 + y^2) = m sqrt(1 + (l / m)^2), m the larger and l the smaller of |x| and |y|; 0 and its derivative where m = 0.
+# sqrt(x^2 + y^2) = m sqrt((x / m)^2 + (y / m)^2), m the larger of |x| and |y| as a constant: it cancels in every derivative.
+# 0 and its derivative where m = 0.
 def _hypot(x, y):
     if _is_complex(x):
-        raise ValueError(f"hypot does not support complex-valued inputs, got {aval_of(x)}")
-    x, y = ew.abs(x), ew.abs(y)
-    infinite = ew.or_(ew.eq(x, math.inf), ew.eq(y, math.inf))
-    larger, smaller = ew.max(x, y), ew.min(x, y)
+        raise ValueError(f"jnp.hypot is not well defined for complex-valued inputs, got {aval_of(x)}; take abs(x) and abs(y)")
+    larger = stop_gradient(ew.max(ew.abs(x), ew.abs(y)))
+    infinite = ew.or_(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
     zero = ew.eq(larger, 0)
-    safe = ew.select(ew.or_(zero, infinite), fill(x, 1), larger)
-    ratio = ew.div(ew.select(infinite, fill(x, 1), smaller), safe)
-    size = ew.mul(safe, powers.sqrt(ew.add(1.0, ew.mul(ratio, ratio))))
-    return ew.select(infinite, fill(x, math.inf), ew.select(zero, larger, size))
+    scale = ew.select(ew.or_(zero, infinite), fill(x, 1), larger)
+    u, v = (ew.div(ew.select(infinite, fill(x, 1), side), scale) for side in (x, y))
+    square = ew.select(zero, fill(x, 1), ew.add(ew.mul(u, u), ew.mul(v, v)))
+    size = ew.mul(scale, powers.sqrt(square))
+    return ew.select(infinite, fill(x, math.inf), ew.select(zero, fill(x, 0), size))
 
 
 hypot = binary("hypot", _hypot, "sqrt(x ** 2 + y ** 2), without overflow; 0 at 0 with derivative 0.", inexact=True)
@@ -420,14 +422,14 @@ def clip(arr=None, /, min=None, max=None):
     """`arr` limited to [min, max]; a bound may be None or an array, and where min > max the result is max."""
     if type(arr) is Selected:
         return arr.map(lambda x: clip(x, min, max))
+    if any(x is not None and _is_complex(operand("clip", x)) for x in (arr, min, max)):
+        raise ValueError("clip: Complex values have no ordering and cannot be clipped; clip real and imaginary part, or the size")
     given = iter(settle("clip", *[x for x in (arr, min, max) if x is not None]))
     return _clip(*[None if x is None else next(given) for x in (arr, min, max)])
 
 
 @fused
 def _clip(x, low, high):
-    if any(v is not None and _is_complex(v) for v in (x, low, high)):
-        raise ValueError("clip: complex numbers have no order, so they have no bounds; clip real and imaginary part, or the size")
     if low is not None:
         x = maximum(x, low)
     return as_array(x if high is None else minimum(x, high))

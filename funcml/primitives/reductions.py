@@ -160,7 +160,10 @@ class ArgExtreme(Primitive):
         if not 0 <= axis < x.ndim:
             raise TypeError(f"{self.name} of {x}: axis must be in range({x.ndim}), got {axis}")
         if x.shape[axis] == 0:
-            raise ValueError(f"{self.name} of {x}: argmin and argmax require non-empty reduced dimension; axis {axis} is empty")
+            raise ValueError(
+                f"attempt to get {self.name} of an empty sequence: argmin and argmax require non-empty reduced dimension; "
+                f"axis {axis} of {x} is empty"
+            )
         if not dtypes.is_integer(index_dtype) or x.shape[axis] - 1 > dtypes.iinfo(index_dtype).max:
             raise TypeError(
                 f"{self.name} of {x}: index_dtype must be an integer type that holds indices up to "

@@ -88,9 +88,9 @@ def test_sorting_and_searching():
     np.testing.assert_array_equal(x.nonzero()[1], X.nonzero()[1])
     assert 2.5 in x and 9 not in x
     for value, error in (("abc", TypeError), (None, TypeError), (x, ValueError)):
-        with pytest.raises(error, match="`in`"):
+        with pytest.raises(error, match="Array.__contains__"):
             _ = value in x
-    with pytest.raises(ValueError, match="must have an axis"):
+    with pytest.raises(ValueError, match="search array must be one-dimensional or more"):
         _ = 1 in jnp.array(1)
     np.testing.assert_array_equal(x.byteswap(), np.asarray(x).byteswap())
     assert x.tobytes("F") == np.asarray(x).tobytes("F")
@@ -119,7 +119,7 @@ def test_every_method_has_a_text():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda x: x + [1, 2, 3], TypeError, "unsupported operand"),
+    (lambda x: x + [1, 2, 3], TypeError, "add expects arrays or numbers, got .* of type list"),
     (lambda x: x @ x, ValueError, "must have one length"),
     (lambda x: x.reshape(4, 2), TypeError, "it has 6 elements"),
     (lambda x: x.sum(axis=2), ValueError, "axis 2 is out of bounds"),
@@ -130,3 +130,9 @@ def test_every_method_has_a_text():
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):
         call(jnp.asarray(X))
+
+
+@pytest.mark.parametrize("call", [lambda x: x * (1, 2), lambda x: [1, 2] * x, lambda x: x + [1, 2], lambda x: (1, 2) @ x])
+def test_operators_refuse_lists_by_name(call):
+    with pytest.raises(TypeError, match="expects arrays or numbers, got .*make it an array first"):
+        call(jnp.ones((2, 2), "int32"))

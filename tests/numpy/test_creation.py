@@ -117,9 +117,9 @@ def test_arrays_of_traced_elements():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.arange(0, 1, 0), ValueError, "arange: step must not be zero"),
-    (lambda: funcml.jit(jnp.arange)(3), TypeError, "arange: stop decides the shape of the result"),
+    (lambda: funcml.jit(jnp.arange)(3), TypeError, "jnp.arange argument 'stop', which decides the shape of the result"),
     (lambda: jnp.zeros(-1), ValueError, "zeros: lengths must not be negative"),
-    (lambda: jnp.zeros(2.5), TypeError, "zeros expects an int as shape, got 2.5"),
+    (lambda: jnp.zeros(2.5), TypeError, "zeros: Shapes must be 1D sequences of concrete values of integer type, got 2.5"),
     (lambda: jnp.array("text"), TypeError, "expected an array or a number"),
     (lambda: jnp.array([[1], [1, 2]]), ValueError, "inhomogeneous"),
     (lambda: jnp.full((2, 3), np.ones(4)), ValueError, r"do not broadcast"),
@@ -165,3 +165,17 @@ def test_copies_have_memory_of_their_own():
 def test_lists_of_weakly_typed_numbers_are_not_weak():
     assert jnp.array(1.0).weak_type and not jnp.array([jnp.array(1.0)]).weak_type
     assert not funcml.jit(lambda x: jnp.array([x, x]))(1.0).weak_type
+
+
+def test_a_sharding_over_one_device_is_a_device():
+    there = jnp.zeros(1).sharding
+    for x in (jnp.zeros(3, device=there), jnp.asarray(np.ones(2), device=there), jnp.linspace(0, 1, 3, device=there)):
+        assert x.sharding == there
+    assert funcml.device_put(np.ones(2), there).devices() == {jnp.zeros(1).device}
+
+
+def test_no_sharding_of_the_result_may_be_asked_for():
+    np.testing.assert_array_equal(jnp.ones(2, out_sharding=None), np.ones(2))
+    np.testing.assert_array_equal(jnp.einsum("i,i", np.ones(3), np.ones(3), out_sharding=None), 3.0)
+    with pytest.raises(NotImplementedError, match="zeros: out_sharding must be None"):
+        jnp.zeros(2, out_sharding=jnp.zeros(1).sharding)

@@ -134,7 +134,7 @@ def test_shifts(rng, shape):
     (lambda x: jnp.fft.rfft(x + 1j), r"rfft takes real numbers, got c128\[2,3\]; use fft"),
     (lambda x: jnp.fft.rfftn(x + 1j), r"rfftn takes real numbers, got c128\[2,3\]"),
     (lambda x: jnp.fft.irfft(x[:, :1]), "give the length that is wanted"),
-    (lambda x: jnp.fft.fftn(x, axes=(1, 1)), "an axis stands twice"),
+    (lambda x: jnp.fft.fftn(x, axes=(1, 1)), "repeated axis"),
     (lambda x: jnp.fft.fftn(x, s=(2,), axes=(0, 1)), "s has 1 lengths for 2 axes"),
     (lambda x: jnp.fft.fft2(x, axes=(0,)), r"fft2 takes two axes, got \(0,\); use fftn"),
     (lambda x: jnp.fft.fftfreq([1, 2]), r"takes one int as n, got \[1, 2\]"),

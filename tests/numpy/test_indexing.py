@@ -198,7 +198,7 @@ def test_known_indices_out_of_bounds_raise(index):
     x = asarray(np.ones((3, 5), F32))
     compiled = fm.jit(lambda x: getitem(x, index))
     for call in (getitem, rewriting_take, lambda x, i: at(x)[i].set(0), lambda x, _: compiled(x)):
-        with pytest.raises(IndexError, match=r"is out of bounds for axis \d with size \d"):
+        with pytest.raises(IndexError, match=r"out of bounds for axis \d with size \d"):
             call(x, index)
 
 
@@ -256,7 +256,7 @@ def test_set_at_an_index_that_depends_on_x():
 
 def test_values_are_cast_with_a_word():
     x = asarray(np.arange(4))
-    with pytest.warns(FutureWarning, match=r"x.at\[...\].set\(v\): v of dtype f32 is cast to the dtype of x, i64\[4\]"):
+    with pytest.warns(FutureWarning, match=r"inputs have incompatible types: v of dtype f32 is cast to the dtype of x, i64\[4\]"):
         assert np.asarray(at(x)[0].set(2.7)).tolist() == [2, 1, 2, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -272,11 +272,11 @@ def test_values_are_cast_with_a_word():
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda x: getitem(x, [0, 1]), TypeError, r"may not be a list.*jnp.array\(\[0, 1\]\)"),
-        (lambda x: getitem(x, "a"), TypeError, "valid indices, got 'a' of type str"),
-        (lambda x: getitem(x, 1.0), TypeError, "got 1.0 of type float"),
-        (lambda x: getitem(x, np.ones(2)), TypeError, r"must hold integers or bool, got f64\[2\]"),
-        (lambda x: getitem(x, (0, 0, 0)), IndexError, "too many indices.*2 dimensions.*3 were given"),
+        (lambda x: getitem(x, [0, 1]), TypeError, r"non-tuple sequence .*jnp.array\(\[0, 1\]\)"),
+        (lambda x: getitem(x, "a"), TypeError, "indexer with type str, 'a'"),
+        (lambda x: getitem(x, 1.0), TypeError, "indexer with type float, 1.0"),
+        (lambda x: getitem(x, np.ones(2)), TypeError, r"must have integer or boolean type, got indexer with type f64\[2\]"),
+        (lambda x: getitem(x, (0, 0, 0)), IndexError, "Too many indices: array is 2-dimensional, but 3 were indexed"),
         (lambda x: getitem(x, (..., ...)), IndexError, "only a single ellipsis"),
         (lambda x: getitem(x, np.ones(4, bool)), IndexError, "along axis 0: the axis has size 3, the mask 4"),
         (lambda x: getitem(x, (np.array([0, 1]), np.array([0, 1, 2]))), IndexError, r"shape mismatch.*\(2,\) \(3,\)"),

@@ -133,11 +133,11 @@ def test_hessian_of_even_functions_of_the_norm_at_zero(f, second, dtype):
     r"the last axis of f64\[2,3\] and the second last axis of"),
     (lambda: jnp.matmul(2.0, np.ones(3)), TypeError, "matmul expects at least 1 dimension"),
     (lambda: jnp.dot(np.ones((2, 3)), np.ones((2, 3))), ValueError, "must have equal lengths"),
-    (lambda: jnp.tensordot(np.ones(3), np.ones(3), 2), TypeError, "is more than"),
+    (lambda: jnp.tensordot(np.ones(3), np.ones(3), 2), TypeError, "axes=.* exceeds input ranks"),
     (lambda: jnp.cross(np.ones(4), np.ones(4)), ValueError, "vectors of 2 or 3 components"),
     (lambda: jnp.einsum("ij,jk", np.ones(3), np.ones((3, 3))), ValueError, r"'ij' has 2 letters for an operand f64\[3\]"),
     (lambda: jnp.linalg.norm(np.ones((2, 2, 2)), 2), ValueError, "one axis for a vector norm or two for a matrix norm"),
-    (lambda: jnp.linalg.norm(np.ones(3), "fro", axis=0), ValueError, "ord 'fro' is for matrices"),
+    (lambda: jnp.linalg.norm(np.ones(3), "fro", axis=0), ValueError, "Invalid order 'fro' for vector norm. It is a number"),
 ])
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):

@@ -110,7 +110,7 @@ def test_products(fn, args):
     (lambda: jnp.polydiv(SHORT, np.zeros(0)), ValueError, r"no coefficients, got f64\[0\]"),
     (lambda: jnp.vander(np.ones((2, 2))), ValueError, r"vander expects a vector, got f64\[2,2\]"),
     (lambda: jnp.vander(SHORT, -1), ValueError, "N must be nonnegative, got -1"),
-    (lambda: funcml.jit(jnp.roots)(SHORT), TypeError, r"roots: p \(without strip_zeros=False\)"),
+    (lambda: funcml.jit(jnp.roots)(SHORT), TypeError, r"in p \(without strip_zeros=False\)"),
     (lambda: jnp.roots(np.ones((2, 2))), ValueError, r"roots expects a vector of coefficients, got f64\[2,2\]"),
     (lambda: jnp.poly(np.ones((2, 3))), ValueError, r"a vector of roots or a square matrix, got f64\[2,3\]"),
     (lambda: jnp.polyfit(SHORT, SHORT, -1), ValueError, "deg must not be negative, got -1"),
@@ -118,7 +118,7 @@ def test_products(fn, args):
     (lambda: jnp.polyfit(SHORT, SHORT, 2, cov=True), ValueError, "there must be more than 3 points, got 3"),
     (lambda: jnp.polyfit(SHORT, SHORT, 1, w=LONG), TypeError, "one weight for each place"),
     (lambda: jnp.polyval(1.0, 2.0), ValueError, "polyval expects a vector"),
-    (lambda: funcml.jit(jnp.trim_zeros)(SHORT), TypeError, "trim_zeros: the array"),
+    (lambda: funcml.jit(jnp.trim_zeros)(SHORT), TypeError, "trim_zeros: .* in the array"),
 ])  # fmt: skip
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):

@@ -150,14 +150,14 @@ def test_running_product_at_zero(values, want):
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.sum(np.ones(3), axis=1), ValueError, "sum: axis 1 is out of bounds for an array of 1 dimensions"),
-    (lambda: jnp.sum(np.ones((2, 3)), axis=(0, 0)), ValueError, "sum: an axis stands twice in"),
+    (lambda: jnp.sum(np.ones((2, 3)), axis=(0, 0)), ValueError, "sum: repeated axis, duplicate value in"),
     (lambda: jnp.sum(np.ones(3), axis=0.5), TypeError, "float"),
     (lambda: jnp.max(np.ones(3), where=np.ones(3, bool)), ValueError, "max: with `where`, `initial` must be given"),
-    (lambda: jnp.sum(np.ones(3), where=np.ones(3)), ValueError, r"`where` must be None or a bool array, got f64\[3\]"),
+    (lambda: jnp.sum(np.ones(3), where=np.ones(3)), ValueError, r"where must be None or a boolean array, got f64\[3\]"),
     (lambda: jnp.median(1j), ValueError, "median expects real numbers"),
     (lambda: jnp.quantile(np.ones(3), 0.5, method="best"), ValueError, "method must be one of 'linear', 'lower'"),
     (lambda: jnp.average(np.ones((2, 3)), weights=np.ones(3)), TypeError, "average: weights .* must have the shape of f"),
-    (lambda: jnp.std(np.ones(3), dtype=int), ValueError, "std: dtype must be floating or complex"),
+    (lambda: jnp.std(np.ones(3), dtype=int), ValueError, "std: dtype must be a subclass of float or complex"),
 ])
 def test_words_of_errors(call, error, words):
     with pytest.raises(error, match=words):

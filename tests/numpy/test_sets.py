@@ -114,9 +114,9 @@ def test_membership(method):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: funcml.jit(jnp.unique)(ARRAYS["ints"]), TypeError, r"unique: the array \(without `size`\)"),
+    (lambda: funcml.jit(jnp.unique)(ARRAYS["ints"]), TypeError, r"unique: .* in the array \(without `size`\)"),
     (lambda: funcml.jit(jnp.union1d)(ARRAYS["ints"], 1), TypeError, "without `size`"),
-    (lambda: funcml.jit(jnp.setdiff1d)(ARRAYS["ints"], 1), TypeError, "setdiff1d: an array"),
+    (lambda: funcml.jit(jnp.setdiff1d)(ARRAYS["ints"], 1), TypeError, "setdiff1d: .* in an array"),
     (lambda: jnp.unique(ARRAYS["empty"], size=2), ValueError, r"unique of i64\[0\]: .* give fill_value"),
     (lambda: jnp.unique(ARRAYS["ints"], axis=1), ValueError, "axis 1 is out of bounds"),
     (lambda: jnp.isin(1, np.ones(2), method="hash"), ValueError, "method must be one of 'auto'"),

@@ -39,7 +39,7 @@ def test_derivatives(rng):
 def test_ids_may_be_traced_where_the_count_is_known():
     data = np.arange(10.0)
     np.testing.assert_array_equal(fm.jit(lambda i: ops.segment_sum(data, i, 3))(IDS), ops.segment_sum(data, IDS, 3))
-    with pytest.raises(TypeError, match="segment_sum: num_segments=None .* decides the shape"):
+    with pytest.raises(TypeError, match="segment_sum: .* in num_segments=None .* decides the shape"):
         fm.jit(lambda i: ops.segment_sum(data, i))(IDS)
 
 

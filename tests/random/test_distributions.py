@@ -227,7 +227,7 @@ def test_derivatives_of_parameters():
     (lambda: random.choice(KEY, 0), ValueError, "choice: expected at least one element"),
     (lambda: random.choice(KEY, 3, p=np.zeros(2)), ValueError, r"probabilities p of the shape \(3,\), got f64\[2\]"),
     (lambda: random.permutation(KEY, 2.5), TypeError, "permutation: expected an int or an array with an axis"),
-    (lambda: fm.jit(lambda n: random.permutation(KEY, n))(3), TypeError, "permutation: the number of elements decides the shape"),
+    (lambda: fm.jit(lambda n: random.permutation(KEY, n))(3), TypeError, "permutation: .* in the number of elements"),
 ])  # fmt: skip
 def test_bad_arguments(call, error, words):
     with pytest.raises(error, match=words):

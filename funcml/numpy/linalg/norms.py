@@ -71,7 +71,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Array:
 
 def _order(ord):
     if isinstance(ord, str):
-        raise ValueError(f"norm: ord {ord!r} is for matrices; a vector takes a number")
+        raise ValueError(f"norm: Invalid order {ord!r} for vector norm. It is a number there; names are for matrices")
     return float(ord)
 
 

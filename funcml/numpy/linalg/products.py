@@ -5,7 +5,7 @@ from __future__ import annotations
 from funcml.core.values import Array
 from funcml.lowering.execute import fused
 from funcml.numpy import diagonals, linear, manipulation
-from funcml.numpy.arguments import index_of
+from funcml.numpy.arguments import index_of, no_sharding
 from funcml.numpy.linalg.operands import check_square
 from funcml.numpy.linalg.systems import inv
 from funcml.numpy.promotion import as_array, operand, operands
@@ -15,8 +15,9 @@ __all__ = [
 ]
 
 
-def matmul(x1, x2, /, *, precision=None, preferred_element_type=None) -> Array:
+def matmul(x1, x2, /, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """The matrix product [.., m, k] x [.., k, n] -> [.., m, n]."""
+    no_sharding("matmul", out_sharding)
     return linear.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -36,8 +37,9 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
     return linear.cross(x1, x2, axis=axis)
 
 
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None) -> Array:
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
     """The sum of products over pairs of axes."""
+    no_sharding("tensordot", out_sharding)
     return linear.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
