@@ -361,7 +361,7 @@ def test_the_derivative_of_cumlogsumexp_is_a_softmax():
         (lambda x: reduce_prod(x > 0, (0,)), TypeError, r"reduce_prod expects numbers, got bool\[2,3\]"),
         (lambda x: reduce_and(x, (0,)), TypeError, r"reduce_and expects integers or bool, got f32\[2,3\]"),
         (lambda x: argmax(x, 3), ValueError, "expected an axis from -2 to 1, got 3"),
-        (lambda x: argmax(x[:0], 0), ValueError, "empty sequence: axis 0"),
+        (lambda x: argmax(x[:0], 0), ValueError, "axis 0 of .* is empty"),
         (lambda x: argmax(x + 1j, 0), TypeError, r"real numbers or bool, got c64\[2,3\]"),
         (lambda x: argmin(x, 0, np.float32), TypeError, "index_dtype must be an integer type"),
         (lambda x: argmin(np.zeros(300), 0, np.int8), TypeError, "holds indices up to 299, got int8"),
