@@ -20,6 +20,7 @@ from funcml import (
     optax,
     random,
     scipy,
+    sparsity,
     tree,
     tree_util,
 )
@@ -50,6 +51,7 @@ from funcml.placement import (
     process_count,
     process_index,
 )
+from funcml.sparsity import sparse_hessian, sparse_jacobian
 from funcml.transforms.custom_jvp import custom_jvp
 from funcml.transforms.custom_vjp import custom_vjp
 from funcml.transforms.policies import checkpoint_policies
@@ -119,6 +121,9 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "tree",
     "tree_util",
     "value_and_grad",
