@@ -91,10 +91,14 @@ class Cond(Primitive):
             return cond(index, new, [*captured, *operands]), out_dims
         if any(map(has_effects, branches)):
             return each_example(axis, self, [index, *operands], [index_dim, *dims], {"branches": branches}, "cond of a batch")
-        operands = [spread_at_front(axis, x, d) for x, d in zip(operands, dims, strict=True)]
-        results = [_on_examples(axis, index, k, b, operands) for k, b in enumerate(branches)]
-        outs = [_selected(index, cases) for cases in zip(*results, strict=True)]
-        return outs, [0] * len(outs)
+        spread = [spread_at_front(axis, x, d) for x, d in zip(operands, dims, strict=True)]
+        results = [_on_examples(axis, index, k, b, spread) for k, b in enumerate(branches)]
+        passed = _passed_on(branches)
+        outs = [
+            _selected(index, cases) if i is None else operands[i]
+            for cases, i in zip(zip(*results, strict=True), passed, strict=True)
+        ]
+        return outs, [0 if i is None else dims[i] for i in passed]
 
     def partial_eval_rule(self, unknown_in, eqn):
         return _split(unknown_in, eqn)
@@ -134,6 +138,13 @@ platform_index_p = PlatformIndex("platform_index")
 def cond(index, branches: Sequence[Jaxpr], operands: Sequence) -> list:
     """The outputs of one of several interned programs; `index` is an i32 in range."""
     return bind(cond_p, [index, *operands], {"branches": tuple(branches)})
+
+
+def _passed_on(branches: Sequence[Jaxpr]) -> list[int | None]:
+    """For each output the number of the input that all branches give back as it is, or None."""
+    places = [{v: i for i, v in enumerate(b.invars)} for b in branches]
+    found = [{at.get(b.outs[k]) for at, b in zip(places, branches, strict=True)} for k in range(len(branches[0].outs))]
+    return [next(iter(numbers)) if len(numbers) == 1 else None for numbers in found]
 
 
 def _any_of(flags: Sequence[Sequence[bool]]) -> tuple[bool, ...]:

@@ -46,11 +46,12 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: i
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError(f"{who} expects two functions, got {cond_fun!r} and {body_fun!r}")
     max_steps = _checked_max_steps(who, max_steps)
-    if config.disable_jit and current_frame() is None:
-        while cond_fun(init_val):
-            init_val = body_fun(init_val)
-        return init_val
     init, treedef = flatten_arrays(who, "init_val", init_val)
+    if config.disable_jit and current_frame() is None:
+        val = tree.unflatten(treedef, init)
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
     argument = tree.treedef_tuple((treedef,))
 
     def make(avals):
@@ -101,9 +102,10 @@ def fori_loop(
     lower, upper = _bounds(who, lower, upper)
     max_steps = _checked_max_steps(who, max_steps)
     if config.disable_jit and current_frame() is None:
+        val = tree.map(lambda x: array_leaf(who, x, "init_val"), init_val)
         for i in range(int(lower), int(upper)):
-            init_val = body_fun(i, init_val)
-        return init_val
+            val = body_fun(i, val)
+        return val
     length = _known_length(lower, upper)
     if length is None and unroll is not None:
         raise ValueError(
@@ -216,9 +218,9 @@ def scan(
     length = _length(who, xs, values, length)
     unroll = _unroll(who, unroll, length)
     choice = checked_choice(who, checkpoint, length)
-    if config.disable_jit and current_frame() is None:
-        return _python_scan(who, f, init, values, xs_treedef, length, reverse)
     init, treedef = flatten_arrays(who, "init", init)
+    if config.disable_jit and current_frame() is None:
+        return _python_scan(who, f, tree.unflatten(treedef, init), values, xs_treedef, length, reverse)
     arguments = tree.treedef_tuple((treedef, xs_treedef))
     slices = [_slice_aval(x) for x in values]
 

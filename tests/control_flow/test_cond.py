@@ -112,3 +112,12 @@ def test_the_platform_chooses():
 def test_errors_say_what_is_wrong(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+def test_what_every_branch_passes_on_is_not_mapped():
+    def f(x, y, z):
+        return lax.cond(x < 3, lambda x, y, z: (x * 2, y, z), lambda x, y, z: (x * 3, y, z + 1), x, y, z)
+
+    out = fm.vmap(f, in_axes=(0, None, None), out_axes=(0, None, 0))(jnp.arange(5), 3.0, 1)
+    for found, wanted in zip(out, ([0, 2, 4, 9, 12], 3.0, [1, 1, 1, 2, 2]), strict=True):
+        np.testing.assert_array_equal(found, wanted)

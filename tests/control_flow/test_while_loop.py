@@ -136,3 +136,18 @@ def test_reverse_mode_of_a_batch_of_whiles():
     x = np.array([3.0, 4.0, 11.0, 200.0])
     found = fm.grad(lambda x: fm.vmap(square_up)(x).sum())(x)
     assert found.tolist() == [8 * 3.0**7, 4 * 4.0**3, 2 * 11.0, 1.0]
+
+
+def test_values_are_arrays_without_jit():
+    """`x += 1` in a body makes a new array, also where the initial value is one of NumPy's."""
+
+    def step(carry):
+        x, total = carry
+        x += 1
+        return x, total + x
+
+    start = np.array(1.0)
+    with fm.disable_jit():
+        assert float(lax.while_loop(lambda c: c[0] < 10, step, (start, start))[1]) == 55.0
+        assert float(lax.fori_loop(0, 9, lambda _, c: step(c), (start, start))[1]) == 55.0
+    assert start == 1.0
