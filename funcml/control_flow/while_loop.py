@@ -86,7 +86,20 @@ class While(Primitive):
         outs = while_loop(test, body, [x[0] for x in of_cond], body_values, init_values, max_steps)
         return gathered(order, outs[:n_carry], outs[n_carry:], has)
 
-    def batch_rule(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
+    def batch_rule(self, axis, operands, dims, **params):
+        n_cond, n_body = params["n_cond"], params["n_body"]
+        carry = params["body_jaxpr"].invars[n_body:]
+        kept = [out is v for out, v in zip(params["body_jaxpr"].outs, carry, strict=True)]
+        if not any(kept) or all(kept):
+            return self._batched(axis, operands, dims, **params)
+        held = [_with_kept(values, kept, n_cond, n_body) for values in (operands, dims)]
+        outs, out_dims = self._batched(axis, *held, **_kept_as_consts(kept, **params))
+        rest, rest_dims = iter(outs), iter(out_dims)
+        start = parts(operands, n_cond, n_body)[2], parts(dims, n_cond, n_body)[2]
+        outs = [x if k else next(rest) for x, k in zip(start[0], kept, strict=True)]
+        return outs, [d if k else next(rest_dims) for d, k in zip(start[1], kept, strict=True)]
+
+    def _batched(self, axis, operands, dims, *, cond_jaxpr, body_jaxpr, n_cond, n_body, max_steps):
         cond_consts, body_consts, init = parts(operands, n_cond, n_body)
         cond_dims, body_dims, carry_dims = parts(dims, n_cond, n_body)
 
@@ -133,6 +146,28 @@ def while_loop(
     programs = {"cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr}
     params = {**programs, "n_cond": len(cond_consts), "n_body": len(body_consts), "max_steps": max_steps}
     return bind(while_p, [*cond_consts, *body_consts, *init], params)
+
+
+def _with_kept(values, kept, n_cond: int, n_body: int) -> list:
+    """The values of operands, where the parts of the carry that every step gives back are consts of both programs."""
+    of_test, of_body, carry = parts(values, n_cond, n_body)
+    held = [x for x, k in zip(carry, kept, strict=True) if k]
+    return [*of_test, *held, *of_body, *held, *[x for x, k in zip(carry, kept, strict=True) if not k]]
+
+
+def _kept_as_consts(kept, *, cond_jaxpr, body_jaxpr, n_cond: int, n_body: int, max_steps) -> dict:
+    """The parameters of the loop on what `_with_kept` gives."""
+    test_inputs = _with_kept(cond_jaxpr.invars, kept, n_cond, 0)
+    body_inputs = _with_kept(body_jaxpr.invars, kept, 0, n_body)
+    n = sum(kept)
+    outs = [x for x, k in zip(body_jaxpr.outs, kept, strict=True) if not k]
+    return {
+        "cond_jaxpr": rearranged(cond_jaxpr, [*test_inputs[: n_cond + n], *test_inputs[n_cond + 2 * n :]]),
+        "body_jaxpr": rearranged(body_jaxpr, body_inputs[n:], outs),
+        "n_cond": n_cond + n,
+        "n_body": n_body + n,
+        "max_steps": max_steps,
+    }
 
 
 def _while_any(axis, test, body, cond_consts, body_consts, init, nested: bool, max_steps) -> list:

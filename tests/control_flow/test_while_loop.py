@@ -151,3 +151,17 @@ def test_values_are_arrays_without_jit():
         assert float(lax.while_loop(lambda c: c[0] < 10, step, (start, start))[1]) == 55.0
         assert float(lax.fori_loop(0, 9, lambda _, c: step(c), (start, start))[1]) == 55.0
     assert start == 1.0
+
+
+def test_what_every_step_gives_back_is_not_mapped():
+    def f(w, x, most):
+        _, x, w = lax.while_loop(lambda v: v[0] < most, lambda v: (v[0] + 1, v[1] @ v[2], v[2]), (0, x, w))
+        return w, x
+
+    w, xs, most = 2 * np.eye(2), np.ones((4, 2)), jnp.arange(4)
+    kept, found = fm.vmap(f, in_axes=(None, 0, 0), out_axes=(None, 0))(w, xs, most)
+    np.testing.assert_array_equal(kept, w)
+    np.testing.assert_array_equal(found, 2.0 ** np.arange(4)[:, None] * xs)
+    every, found = fm.vmap(f)(np.stack([w] * 4), xs, most)
+    np.testing.assert_array_equal(every, np.stack([w] * 4))
+    np.testing.assert_array_equal(found, 2.0 ** np.arange(4)[:, None] * xs)
