@@ -17,7 +17,7 @@ from funcml.control_flow.lanes import each_example, has_loop, live_examples, sel
 from funcml.control_flow.programs import recorded, uniform
 from funcml.core.avals import shaped
 from funcml.core.check import checked
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, has_effects, intern
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import bind, eval_jaxpr
 from funcml.primitives import elementwise as ew
@@ -142,7 +142,7 @@ def cond(index, branches: Sequence[Jaxpr], operands: Sequence) -> list:
 
 def _passed_on(branches: Sequence[Jaxpr]) -> list[int | None]:
     """For each output the number of the input that all branches give back as it is, or None."""
-    places = [{v: i for i, v in enumerate(b.invars)} for b in branches]
+    places: list[dict[Var | Literal, int]] = [{v: i for i, v in enumerate(b.invars)} for b in branches]
     found = [{at.get(b.outs[k]) for at, b in zip(places, branches, strict=True)} for k in range(len(branches[0].outs))]
     return [next(iter(numbers)) if len(numbers) == 1 else None for numbers in found]
 
