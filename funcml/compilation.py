@@ -146,23 +146,26 @@ class JitFunction:
                 if type(x) is not DeviceArray:
                     nested = True
                     break
+            entry = None
             try:
                 if nested:
                     leaves, treedef = tree.flatten_leaves((args, kwargs))
                 avals, buffers = [], []
                 for x in leaves:
                     if type(x) is not DeviceArray:
-                        return careful(args, kwargs)
+                        break
                     avals.append(x.aval)
                     buffers.append(x._buffer)
-                flags = config._trace_key
-                entry, seen_avals, seen_treedef, seen_flags = latest[0]
-                if avals != seen_avals or flags is not seen_flags or treedef != seen_treedef:
-                    entry = find((treedef, flags, *avals))
-                    if entry is None:  # also under `disable_jit`, which the flags hold, and with static arguments
-                        return careful(args, kwargs)
-                    latest[0] = (entry, avals, treedef, flags)
+                else:
+                    flags = config._trace_key
+                    entry, seen_avals, seen_treedef, seen_flags = latest[0]
+                    if avals != seen_avals or flags is not seen_flags or treedef != seen_treedef:
+                        entry = find((treedef, flags, *avals))
+                        if entry is not None:
+                            latest[0] = (entry, avals, treedef, flags)
             except (ValueError, TypeError):
+                entry = None
+            if entry is None:  # also under `disable_jit`, which the flags hold, and with static arguments
                 return careful(args, kwargs)
             if not entry.direct:
                 return run(entry, leaves)

@@ -20,8 +20,9 @@ import numpy as np
 from funcml import dtypes
 from funcml.control_flow.lanes import each_example, select_examples
 from funcml.control_flow.programs import check_carry, grown, joined_carry, moved_body, parts, recorded
+from funcml.core import source
 from funcml.core.avals import shaped
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, has_effects, intern
+from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, effectful, has_effects, intern
 from funcml.core.linear import Zero, is_undefined
 from funcml.core.tracing import aval_of, bind, eval_jaxpr
 from funcml.primitives import elementwise as ew
@@ -37,7 +38,7 @@ from funcml.transforms.simplify import dce, dce_again
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["LEVELS", "SLOTS", "repeat", "repeat_p"]
+__all__ = ["LEVELS", "SLOTS", "repeat", "repeat_p", "step_again"]
 
 SLOTS = 32
 LEVELS = 3
@@ -157,8 +158,21 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
     params = {"jaxpr": step, "n_consts": u_consts.count(False)}
     known = Eqn(repeat_p, (count, *known_atoms), known_outs, params, eqn.source)
     outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
-    again = {"jaxpr": intern(dce_again(jaxpr)), "n_consts": n_consts}
+    again = {"jaxpr": step_again(jaxpr), "n_consts": n_consts}
     return EqnSplit([known], [eqn._replace(outvars=outs, params=again)], u_carry)
+
+
+def step_again(jaxpr: Jaxpr) -> Jaxpr:
+    """The program of a step for one more run on the same carry, in which no effect happens; raises where its result is needed."""
+    again = intern(dce_again(jaxpr))
+    if has_effects(again):
+        found = next(eqn for eqn in again.eqns if effectful(eqn))
+        raise NotImplementedError(
+            "reverse mode through a loop of unknown length runs its steps again, but the derivative needs a result of "
+            f"`{found.primitive.name}` at {source.describe(found.source)}, whose effect must not happen twice. Use `lax.scan`, "
+            "or `pure_callback` if there is no effect"
+        )
+    return again
 
 
 def _first_outs(jaxpr: Jaxpr, n: int) -> Jaxpr:

@@ -15,7 +15,7 @@ from funcml import dtypes
 from funcml.control_flow.cond import cond
 from funcml.control_flow.lanes import each_example, has_loop, live_examples, select_examples
 from funcml.control_flow.programs import check_carry, grown, joined_carry, moved_body, parts, rearranged, recorded
-from funcml.control_flow.repeat import repeat_p
+from funcml.control_flow.repeat import repeat_p, step_again
 from funcml.control_flow.scan import scan
 from funcml.core.avals import shaped
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, has_effects, intern, memoised
@@ -31,7 +31,7 @@ from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.partial_eval import EqnSplit, partial_eval
 from funcml.transforms.policies import Automatic
 from funcml.transforms.remat import checkpointed_call
-from funcml.transforms.simplify import dce, dce_again
+from funcml.transforms.simplify import dce
 from funcml.transforms.vmap import vmap_jaxpr
 
 __all__ = ["while_loop", "while_p"]
@@ -230,7 +230,7 @@ def _split(unknown_in, eqn: Eqn) -> EqnSplit:
         eqn.source,
     )
     outs = tuple([v if u else Var(v.aval) for v, u in zip(eqn.outvars, u_carry, strict=True)])
-    replayed = {"jaxpr": intern(dce_again(body_jaxpr)), "n_consts": n_body}
+    replayed = {"jaxpr": step_again(body_jaxpr), "n_consts": n_body}
     again = Eqn(repeat_p, (count, *const_atoms, *init), outs, replayed, eqn.source)
     return EqnSplit([counting], [again], u_carry)
 

@@ -30,7 +30,7 @@ from funcml.core.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, new_eqn
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, effectful, new_eqn
 from funcml.core.linear import UndefinedPrimal
 from funcml.core.values import Array
 
@@ -135,13 +135,15 @@ class Frame:
 
     `name` tells the user which transform it is ("jit of loss"); `known` maps variables to values (arrays, or
     tracers of an outer frame) where they are known; `stamp`, when set, is the source of what a pass records;
-    `inlined` are the variables of programs that were copied into this one.
+    `inlined` are the variables of programs that were copied into this one; what is recorded `once` runs at once and
+    only once, so that effects may happen while it is recorded.
     """
 
-    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "inlined")
+    __slots__ = ("name", "invars", "eqns", "captured", "known", "alive", "stamp", "inlined", "once")
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, once: bool = False):
         self.name = name
+        self.once = once
         self.invars: list[Var] = []
         self.eqns: list[Eqn] = []
         self.captured: dict[int, tuple[Var, object, object]] = {}
@@ -207,6 +209,14 @@ class Frame:
         self.eqns.append(new_eqn((primitive, tuple(invars), outvars, params, at)))
         return [Tracer(self, v, v.aval) for v in outvars]
 
+    def settle(self, happened: Sequence[Eqn], results: Sequence) -> None:
+        """Takes equations with an effect, which has happened, out of the program; their results come from outside."""
+        gone = set(map(id, happened))
+        self.eqns = [eqn for eqn in self.eqns if id(eqn) not in gone]
+        for var, value in zip([v for eqn in happened for v in eqn.outvars], results, strict=True):
+            self.captured[id(value)] = (var, value, value)
+            self.known[var] = value
+
     def close(self, outs) -> tuple[Jaxpr, list]:
         """The program of what was recorded, and the captured values that are its leading inputs."""
         outs = [self.atom(x) for x in outs]
@@ -237,7 +247,7 @@ def trace(
     in:  avals of the inputs; `values`, if the frame may answer questions about its inputs
     out: a jaxpr with inputs (captured..., inputs...), and the captured values
     """
-    frame = Frame(name)
+    frame = Frame(name, values is not None)
     frames = _state.frames
     frames.append(frame)
     try:
@@ -402,7 +412,10 @@ def known_value(tracer: Tracer, question: str):
 
 
 def value_of(x):
-    """The concrete array that a tracer stands for, or None; the slice of its program is evaluated and kept."""
+    """The concrete array that a tracer stands for, or None; the slice of its program is evaluated and kept.
+
+    Effects in the slice happen here and leave the program; there is no value where the program is recorded for later runs.
+    """
     if type(x) is not Tracer:
         return x
     frame = x.frame
@@ -412,22 +425,32 @@ def value_of(x):
     if known is not None:
         return value_of(known)
     eqns, inputs = _slice(frame, x.variable)
+    effects = [eqn for eqn in eqns if effectful(eqn)]
+    if effects and not all([f.once for f in _state.frames]):
+        return None
     values = [value_of(frame.known[v]) if v in frame.known else None for v in inputs]
     if any(v is None for v in values):
         return None
+    given = [v for eqn in effects for v in eqn.outvars]
     with no_frames():
-        (value,) = _backend.run_program(Jaxpr(inputs, eqns, (x.variable,)), values)
+        value, *results = _backend.run_program(Jaxpr(inputs, eqns, (x.variable, *given)), values)
+    frame.settle(effects, results)
     frame.known[x.variable] = value
     return value
 
 
 def _slice(frame: Frame, var: Var) -> tuple[list[Eqn], list[Var]]:
-    """The equations of `frame` that `var` needs, down to inputs and variables whose value is known."""
+    """The equations of `frame` that `var` needs, down to inputs and variables whose value is known.
+
+    Before an effect come those that were recorded before it.
+    """
     needed: dict[Var, None] = {var: None}
     kept: list[Eqn] = []
+    has_effect = False
     for eqn in reversed(frame.eqns):
-        if any(v in needed and v not in frame.known for v in eqn.outvars):
+        if any(v in needed and v not in frame.known for v in eqn.outvars) or (has_effect and effectful(eqn)):
             kept.append(eqn)
+            has_effect = has_effect or effectful(eqn)
             for v in eqn.outvars:
                 needed.pop(v, None)
             needed.update((a, None) for a in eqn.invars if type(a) is Var)
