@@ -15,10 +15,33 @@ from funcml.core.linear import Zero as SymbolicZero
 from funcml.core.registry import on_load, register_pytree_node_class
 from funcml.core.tracing import aval_of, eval_jaxpr
 from funcml.derivatives import vjp
+from funcml.primitives.tangents import tangent_aval, zeros
 from funcml.transforms.custom_jvp import custom_jvp
-from funcml.transforms.custom_vjp import custom_vjp
+from funcml.transforms.custom_vjp import CustomVJPPrimal, custom_vjp
 
-__all__ = ["SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "fwd_and_bwd", "linear_call"]
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
+    "custom_vjp_primal_tree_values", "fwd_and_bwd", "linear_call", "zero_from_primal",
+]  # fmt: skip
+
+
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
+    """A tree of `CustomVJPPrimal`s as the tree of their values.
+
+    >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(2.0, True)})
+    {'a': 2.0}
+    """
+    return tree.map(lambda p: p.value, primals)
+
+
+def zero_from_primal(value: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value: numbers, or a `SymbolicZero`.
+
+    >>> float(zero_from_primal(2.0)), zero_from_primal(2.0, symbolic_zeros=True)
+    (0.0, Zero(f32[]))
+    """
+    aval = tangent_aval(aval_of(value))
+    return SymbolicZero(aval) if symbolic_zeros else zeros(aval)
 
 
 @user_facing

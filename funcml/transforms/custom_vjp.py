@@ -32,7 +32,7 @@ from funcml.transforms.jvp import evaluate_jvp
 from funcml.transforms.transpose import transpose_jaxpr
 from funcml.transforms.vmap import evaluate_vmap
 
-__all__ = ["custom_vjp", "custom_vjp_call_p", "pullback_p"]
+__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p", "pullback_p"]
 
 
 class custom_vjp(CustomFunction):
@@ -56,12 +56,27 @@ class custom_vjp(CustomFunction):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
+        self.symbolic_zeros = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
-        """Sets the rule. `optimize_remat` is accepted for compatibility: unused residuals are always dropped."""
-        if symbolic_zeros:
-            raise TypeError(f"custom_vjp of {self.name}: symbolic_zeros is not supported by defvjp; test for zeros in the rule")
-        self.fwd, self.bwd = fwd, bwd
+        """Sets the rule.
+
+        With `symbolic_zeros` the arrays in the arguments of `fwd` are `CustomVJPPrimal`s, which tell whether they are
+        differentiated, and cotangents that are zero reach `bwd` as `SymbolicZero` objects. A rule that closes over traced values
+        is recorded before that is known: it is told that all is differentiated. `optimize_remat` is accepted for compatibility:
+        unused residuals are always dropped.
+
+        >>> import funcml, funcml.numpy as jnp
+        >>> @funcml.custom_vjp
+        ... def f(x, y):
+        ...     return x * y
+        >>> def fwd(x, y):
+        ...     return f(x.value, y.value), (x.value if y.perturbed else None, y.value)
+        >>> f.defvjp(fwd, lambda xy, ct: (ct * xy[1], None if xy[0] is None else ct * xy[0]), symbolic_zeros=True)
+        >>> float(funcml.grad(f)(2.0, 3.0))
+        3.0
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def rule_functions(self) -> tuple[Callable, ...]:
         """`fwd` and `bwd`; raises AttributeError if they were not given."""
@@ -73,12 +88,29 @@ class custom_vjp(CustomFunction):
         """The rule for one call, on flat values."""
         fwd, bwd = self.rule_functions()
         nondiff = tuple(map(Constant, call.nondiff))
-        return UserVjp(self, fwd, bwd, call.treedef, out_treedef, call.nondiff_at, nondiff, in_avals, out_avals)
+        structure = (call.treedef, out_treedef, call.nondiff_at, nondiff)
+        return UserVjp(self, fwd, bwd, self.symbolic_zeros, *structure, in_avals, out_avals)
+
+
+class CustomVJPPrimal:
+    """An argument of a `fwd` with symbolic_zeros: its value, and whether it is differentiated.
+
+    >>> CustomVJPPrimal(2.0, False)
+    CustomVJPPrimal(value=2.0, perturbed=False)
+    """
+
+    __slots__ = ("value", "perturbed")
+
+    def __init__(self, value: Any, perturbed: bool):
+        self.value, self.perturbed = value, perturbed
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
 # ---- rules on flat values ------------------------------------------------------------------------------------------
 #
-#   forward  (consts, primals)                  -> outputs, residuals, context
+#   forward  (consts, primals, perturbed)       -> outputs, residuals, context
 #   backward (consts, context, residuals, cts)  -> cotangents of the primals (a value or Zero)
 
 
@@ -88,6 +120,7 @@ class UserVjp(NamedTuple):
     owner: Any
     fwd: Callable
     bwd: Callable
+    symbolic: bool
     in_treedef: Any
     out_treedef: Any
     nondiff_at: tuple[int, ...]
@@ -98,9 +131,12 @@ class UserVjp(NamedTuple):
     def __str__(self) -> str:
         return f"({','.join(getattr(f, '__name__', 'rule') for f in (self.fwd, self.bwd))})"
 
-    def forward(self, consts, primals):
+    def forward(self, consts, primals, perturbed):
         """Runs `fwd`; the context is the tree of the residuals."""
-        args = list(tree.unflatten(self.in_treedef, [rule_argument(x) for x in primals]))
+        given = [rule_argument(x) for x in primals]
+        if self.symbolic:
+            given = [CustomVJPPrimal(x, p) for x, p in zip(given, perturbed, strict=True)]
+        args = list(tree.unflatten(self.in_treedef, given))
         for i, c in zip(self.nondiff_at, self.nondiff, strict=True):
             args.insert(i, c.value)
         result = self.fwd(*args)
@@ -116,7 +152,7 @@ class UserVjp(NamedTuple):
         result = self.bwd(
             *[c.value for c in self.nondiff],
             tree.unflatten(context, residuals),
-            tree.unflatten(self.out_treedef, [rule_argument(ct) for ct in cts]),
+            tree.unflatten(self.out_treedef, cts if self.symbolic else [rule_argument(ct) for ct in cts]),
         )
         name = f"custom_vjp bwd rule of {self.owner.name}"
         count = len(tree.treedef_children(self.in_treedef))
@@ -137,9 +173,10 @@ class UserVjp(NamedTuple):
     def recorded(self) -> tuple[RecordedVjp, list]:
         """The rule traced for these input types, and the values it closes over."""
         contexts: list = []
+        perturbed = [tangent_aval(a).dtype != dtypes.float0 for a in self.in_avals]
 
         def forward(*primals):
-            outs, residuals, context = self.forward((), primals)
+            outs, residuals, context = self.forward((), primals, perturbed)
             contexts.append(context)
             return [*outs, *residuals]
 
@@ -159,11 +196,12 @@ class RecordedVjp(NamedTuple):
     has_ct: tuple[bool, ...]
     in_avals: tuple
     out_avals: tuple
+    symbolic: bool = False
 
     def __str__(self) -> str:
         return "recorded"
 
-    def forward(self, consts, primals):
+    def forward(self, consts, primals, perturbed):
         """Evaluates the first program."""
         outs = eval_jaxpr(self.fwd, [*consts[: self.fwd_consts], *primals])
         n = len(self.out_avals)
@@ -216,13 +254,18 @@ class BatchedVjp(NamedTuple):
     def __str__(self) -> str:
         return f"batched {self.rule}"
 
-    def forward(self, consts, primals):
+    @property
+    def symbolic(self) -> bool:
+        """Whether `backward` wants to know of zeros."""
+        return self.rule.symbolic
+
+    def forward(self, consts, primals, perturbed):
         """`rule.forward` of each example; the context tells where the residuals have the mapped axis."""
         n = self.consts
         contexts: list = []
 
         def example(*xs):
-            outs, residuals, context = self.rule.forward(xs[:n], xs[n:])
+            outs, residuals, context = self.rule.forward(xs[:n], xs[n:], perturbed)
             contexts.append(context)
             return [*outs, *residuals]
 
@@ -267,6 +310,31 @@ class BatchedVjp(NamedTuple):
         return place_axis(self.axis, ct, dim, wanted)
 
 
+class SymbolicBackward(NamedTuple):
+    """How `bwd` is run again when it is known which cotangents are zero; `has_ct` are the inputs that it had cotangents for.
+
+    Its operands are those of the `pullback`: what the recorded `bwd` captured, consts of the rule, residuals.
+    """
+
+    rule: Any
+    captured: int
+    consts: int
+    context: Any
+    has_ct: tuple[bool, ...]
+
+    def __str__(self) -> str:
+        return "symbolic zeros"
+
+    def cotangents(self, operands, cts) -> list:
+        """Those of the inputs for which `has_ct`; None for zero."""
+        n = self.captured + self.consts
+        rest = iter(cts)
+        avals = [tangent_aval(a) for a in self.rule.out_avals]
+        given = [Zero(a) if a.dtype == dtypes.float0 else next(rest) for a in avals]
+        found = self.rule.backward(operands[self.captured : n], self.context, operands[n:], given)
+        return [None if type(ct) is Zero else ct for ct, has in zip(found, self.has_ct, strict=True) if has]
+
+
 # ---- the primitives -------------------------------------------------------------------------------------------------
 
 
@@ -274,13 +342,15 @@ class CustomVjpCall(CustomCall):
     """custom_vjp_call[jaxpr, rule] (primal consts..., rule consts..., inputs...)."""
 
     def apply_rule(self, rule, name, rule_consts, primals, tangents):
-        outs, residuals, context = rule.forward(rule_consts, primals)
+        perturbed = [type(t) is not Zero for t in tangents]
+        outs, residuals, context = rule.forward(rule_consts, primals, perturbed)
         bwd, captured, has_ct = record_backward(
             rule, [aval_of(c) for c in rule_consts], context, [aval_of(r) for r in residuals]
         )
         moving = [instantiate(t) for t, has in zip(tangents, has_ct, strict=True) if has]
         consts_of_bwd = [*captured, *rule_consts, *residuals]
-        params = {"jaxpr": bwd, "name": name, "residuals": len(consts_of_bwd)}
+        symbolic = SymbolicBackward(rule, len(captured), len(rule_consts), context, has_ct) if rule.symbolic else None
+        params = {"jaxpr": bwd, "name": name, "residuals": len(consts_of_bwd), "symbolic": symbolic}
         found = iter(bind(pullback_p, [*consts_of_bwd, *moving], params))
         tangent_avals = [tangent_aval(aval_of(x)) for x in outs]
         return outs, [Zero(a) if a.dtype == dtypes.float0 else next(found) for a in tangent_avals]
@@ -298,10 +368,10 @@ class Pullback(Primitive):
 
     multiple_results = True
 
-    def type_rule(self, *avals, jaxpr, name, residuals):
+    def type_rule(self, *avals, jaxpr, name, residuals, symbolic):
         return tuple([v.aval for v in jaxpr.invars[residuals:]])
 
-    def forward_jaxpr(self, jaxpr: Jaxpr, name: str, residuals: int) -> Jaxpr:
+    def forward_jaxpr(self, jaxpr: Jaxpr, name: str, residuals: int, symbolic: SymbolicBackward | None) -> Jaxpr:
         """The program that computes this equation: the transpose of `jaxpr` in its cotangents."""
         linear = (False,) * residuals + (True,) * (len(jaxpr.invars) - residuals)
         try:
@@ -314,18 +384,20 @@ class Pullback(Primitive):
         assert not captured
         return new
 
-    def jvp_rule(self, primals, tangents, *, jaxpr, name, residuals):
-        return evaluate_jvp(self.forward_jaxpr(jaxpr, name, residuals), primals, tangents)
+    def jvp_rule(self, primals, tangents, *, jaxpr, name, residuals, symbolic):
+        return evaluate_jvp(self.forward_jaxpr(jaxpr, name, residuals, symbolic), primals, tangents)
 
-    def transpose_rule(self, cts, *operands, jaxpr, name, residuals):
+    def transpose_rule(self, cts, *operands, jaxpr, name, residuals, symbolic):
         if any(is_undefined(x) for x in operands[:residuals]):
             raise self.missing("transpose_rule", "transposition in the residuals of a custom_vjp rule")
+        if symbolic is not None and any(type(ct) is Zero for ct in cts):
+            return [*[None] * residuals, *symbolic.cotangents(operands[:residuals], cts)]
         given = [instantiate(ct) for ct in cts]
         found = eval_jaxpr(jaxpr, [*operands[:residuals], *given])
         return [*[None] * residuals, *found]
 
-    def batch_rule(self, axis, operands, dims, *, jaxpr, name, residuals):
-        return evaluate_vmap(self.forward_jaxpr(jaxpr, name, residuals), axis, operands, dims)
+    def batch_rule(self, axis, operands, dims, *, jaxpr, name, residuals, symbolic):
+        return evaluate_vmap(self.forward_jaxpr(jaxpr, name, residuals, symbolic), axis, operands, dims)
 
 
 custom_vjp_call_p = custom_vjp.primitive = CustomVjpCall("custom_vjp_call")
