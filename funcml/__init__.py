@@ -37,7 +37,7 @@ from funcml.derivatives import (
     value_and_grad,
     vjp,
 )
-from funcml.inspection import disable_jit, eval_shape, make_jaxpr, named_call
+from funcml.inspection import disable_jit, ensure_compile_time_eval, eval_shape, make_jaxpr, named_call, named_scope
 from funcml.jacobians import hessian, jacfwd, jacobian, jacrev
 from funcml.placement import (
     block_until_ready,
@@ -89,6 +89,7 @@ __all__ = [
     "dtypes",
     "effects_barrier",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
     "extend",
@@ -111,6 +112,7 @@ __all__ = [
     "local_devices",
     "make_jaxpr",
     "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "ops",

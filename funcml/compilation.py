@@ -36,6 +36,7 @@ from funcml.core.avals import ShapedArray, shaped
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr, clear_interned, intern
+from funcml.core.source import scoped
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
@@ -221,7 +222,8 @@ class JitFunction:
         """The program of a call, from memory if it closes over no tracer; interned where it is to be run or called."""
         found = self._programs.get(key)
         if found is None:
-            found = trace_call(call_, [aval_of(x) for x in call_.leaves], interned=interned)
+            with scoped(None):  # the program may be called from elsewhere
+                found = trace_call(call_, [aval_of(x) for x in call_.leaves], interned=interned)
             self._check_outputs(found)
         elif not interned or found.jaxpr.canonical:
             return found
@@ -360,8 +362,8 @@ class Lowered:
         self._traced = traced
         self._entry = traced._jitted._make_entry(traced._traced, traced._call, pjrt.default_device())
 
-    def as_text(self, dialect: str | None = None) -> str:
-        """The StableHLO module as text."""
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The StableHLO module as text; the names of `named_scope` are in it with or without `debug_info`."""
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"as_text: the only dialect before compilation is 'stablehlo', got {dialect!r}")
         return self._entry.program.text

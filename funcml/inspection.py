@@ -1,7 +1,8 @@
-"""Looking at functions without running them, and naming their parts: `make_jaxpr`, `eval_shape`, `named_call`, `disable_jit`."""
+"""Looking at functions without running them, and naming their parts: `make_jaxpr`, `eval_shape`, `named_scope`, `disable_jit`."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 
@@ -10,11 +11,50 @@ from funcml.compilation import jit
 from funcml.core.config import disable_jit as _disable_jit
 from funcml.core.errors import user_facing
 from funcml.core.ir import Jaxpr
-from funcml.core.tracing import aval_of, current_frame
+from funcml.core.source import scoped
+from funcml.core.tracing import aval_of, current_frame, no_frames
 from funcml.transforms.call import call
 from funcml.transforms.simplify import dce
 
-__all__ = ["disable_jit", "eval_shape", "make_jaxpr", "named_call"]
+__all__ = ["disable_jit", "ensure_compile_time_eval", "eval_shape", "make_jaxpr", "named_call", "named_scope"]
+
+
+@contextlib.contextmanager
+def named_scope(name: str):
+    """A context, or a decorator, whose operations have `name` in StableHLO, in XLA's profiles and errors; scopes nest.
+
+    Derivatives and batches of the operations have it too. A function under `jit` inside has its own names.
+
+    >>> import funcml
+    >>> @funcml.jit
+    ... @named_scope("layer")
+    ... def f(x):
+    ...     with named_scope("square"):
+    ...         return x * x
+    >>> 'loc("layer/square/' in f.lower(2.0).as_text()
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: name must be a string, got {name!r} of type {type(name).__name__}")
+    with scoped(name):
+        yield
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval():
+    """A context in which operations are computed at once, on known values, also while a function is being recorded.
+
+    >>> import funcml, funcml.numpy as jnp
+    >>> @funcml.jit
+    ... def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         n = int(jnp.sum(jnp.arange(3)))
+    ...     return n * x
+    >>> float(f(2.0))
+    6.0
+    """
+    with no_frames():
+        yield
 
 
 def make_jaxpr(

@@ -351,8 +351,10 @@ def structural_key(jaxpr: Jaxpr) -> tuple:
     push = key.append
     for v in jaxpr.invars:
         push(v.aval)
-    for primitive, invars, outvars, params, _ in jaxpr.eqns:
+    for primitive, invars, outvars, params, source in jaxpr.eqns:
         push(primitive)
+        if source is not None and len(source) == 3:  # a name that the user gave
+            push(source[2])
         for atom in invars:
             push(number[atom] if type(atom) is Var else atom.key())
         if params:

@@ -3,18 +3,44 @@
     here : () -> Source          the first frame outside funcml
 
 A source is a code object and an instruction offset: two pointers, resolved to a file and a line only when
-somebody asks.
+somebody asks; then the name of the part of the program, where the user gave one (`scoped`).
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+from contextlib import contextmanager
 from types import CodeType, FrameType
 
-__all__ = ["PACKAGE_DIR", "Source", "describe", "here", "is_internal_file"]
+__all__ = ["PACKAGE_DIR", "Source", "describe", "here", "is_internal_file", "scope_of", "scoped"]
 
-Source = tuple[CodeType, int]
+Source = tuple[CodeType, int] | tuple[CodeType, int, str]
+
+
+class _Scope(threading.local):
+    name = ""
+
+
+_scope = _Scope()
+
+
+@contextmanager
+def scoped(name: str | None):
+    """A context whose sources have this name behind those of contexts around it; None: no name, nor theirs."""
+    outer = _scope.name
+    _scope.name = f"{outer}/{name}" if outer and name else name or ""
+    try:
+        yield
+    finally:
+        _scope.name = outer
+
+
+def scope_of(source: Source | None) -> str:
+    """The name of the part of the program that a source belongs to, or ''."""
+    return source[2] if source is not None and len(source) == 3 else ""
+
 
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _internal: dict[str, bool] = {}
@@ -40,7 +66,8 @@ def here(depth: int = 1) -> Source | None:
         if known is None:
             known = is_internal_file(code.co_filename)
         if not known:
-            return (code, frame.f_lasti)
+            name = _scope.name
+            return (code, frame.f_lasti, name) if name else (code, frame.f_lasti)
         frame = frame.f_back
     return None
 
@@ -49,7 +76,7 @@ def describe(source: Source | None) -> str:
     """`file.py:12 (function)`, or `<unknown>`; a cell of a notebook has no file to name."""
     if source is None:
         return "<unknown>"
-    code, offset = source
+    code, offset = source[:2]
     line = code.co_firstlineno
     for start, end, lineno in code.co_lines():
         if start <= offset < end and lineno is not None:

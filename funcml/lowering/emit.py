@@ -12,6 +12,8 @@ come at the shape of its result.
 from __future__ import annotations
 
 import functools
+import json
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from funcml import dtypes
 from funcml.core.avals import ShapedArray, shaped
 from funcml.core.ir import Eqn, Jaxpr, Literal, MissingRuleError, Primitive, Var, ordered
+from funcml.core.source import scope_of
 
 __all__ = ["TOKEN", "Emitter", "lowers", "numbers", "tensor_type", "to_module", "to_stablehlo"]
 
@@ -101,6 +104,9 @@ def scalar_text(value, dtype) -> str:
     if np.isfinite(as_float) and "e" not in digits and dtype.itemsize >= 2:
         return digits
     return f"0x{value.tobytes()[::-1].hex().upper()}"
+
+
+_NAMED = re.compile(r'loc\("[^"]*"\)$')
 
 
 class Emitter:
@@ -202,13 +208,22 @@ class Emitter:
                 ]
             else:
                 operands = [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in eqn.invars]
+            written = len(self.lines)
             results = rule(self, eqn, operands)
+            scope = scope_of(eqn.source)
+            if scope:
+                self._name(written, f"{scope}/{eqn.primitive.name}")
             if type(results) is str:
                 env[eqn.outvars[0]] = results
             else:
                 for v, name in zip(eqn.outvars, results, strict=True):
                     env[v] = name
         return [env[a] if type(a) is Var else self.constant(a.value, a.aval) for a in jaxpr.outs]
+
+    def _name(self, start: int, name: str) -> None:
+        """Gives the operations written since `start` a name, which XLA shows in profiles and errors."""
+        location = f" loc({json.dumps(name)})"
+        self.lines[start:] = [line if _NAMED.search(line) else line + location for line in self.lines[start:]]
 
     def _spread(self, atom: Var | Literal, env: dict[Var, str], shape: tuple[int, ...]) -> str:
         """A scalar operand of an elementwise equation, at the shape of its result."""
