@@ -1,5 +1,5 @@
-"""What is new in the field: `jet` (Taylor mode)."""
+"""What is new in the field: `jet` (Taylor mode), `checkify` (checks inside traced functions)."""
 
-from funcml.experimental import jet
+from funcml.experimental import checkify, jet
 
-__all__ = ["jet"]
+__all__ = ["checkify", "jet"]

@@ -4,6 +4,7 @@ from funcml.lowering import (  # noqa: F401
     rules_axes,
     rules_bits,
     rules_call,
+    rules_checks,
     rules_cond,
     rules_contraction,
     rules_convolution,
