@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ["memory.md"]
+PAGES = ["debugging.md", "memory.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

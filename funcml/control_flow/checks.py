@@ -78,7 +78,8 @@ class OOBError(JaxRuntimeError):
 class Fault(NamedTuple):
     """What a check finds: the class of its error, and a message that the payload fills in.
 
-    `avals` are those of the payload; `mapped`: it begins with a flag for each example of a batch, `mapped` axes of them.
+    `avals` are those of the payload; `mapped`: it begins with a flag for each example of a batch, `mapped` axes of them;
+    `where` is the user's line.
     """
 
     kind: type
@@ -103,11 +104,10 @@ class Fault(NamedTuple):
         return "\n".join(lines)
 
     def _filled(self, values) -> str:
-        where = f" ({self.where})" if self.where else ""
         if self.treedef is None:
-            return self.text + where
+            return self.text
         args, kwargs = tree.unflatten(self.treedef, values)
-        return self.text.format(*args, **kwargs) + where
+        return self.text.format(*args, **kwargs)
 
 
 class Check(Primitive):
@@ -325,9 +325,10 @@ def _bounds_check(eqn: Eqn, shape, axis: int, last: int, index, found: _Findings
 
 
 def _call(eqn: Eqn, operands, errors):
-    params = dict(eqn.params)
+    primitive, params = eqn.primitive, dict(eqn.params)
+    assert isinstance(primitive, Call)
     new, captured, faults = checkify_jaxpr(params.pop("jaxpr"), errors)
-    return (faults, eqn.primitive.apply(new, [*captured, *operands], **params)) if faults else None
+    return (faults, primitive.apply(new, [*captured, *operands], **params)) if faults else None
 
 
 def _nothing_found(faults: Sequence[Fault]) -> list:
@@ -379,7 +380,7 @@ def _branch(made: Rewritten, faults: Sequence[Fault], offset: int) -> Jaxpr:
     return recorded(run, made.jaxpr.in_avals, "checked branch")[0]
 
 
-def _step(made: Rewritten, consts: int, carry_avals: Sequence) -> Jaxpr:
+def _step(made: Rewritten, consts: int) -> Jaxpr:
     """A step with code and payloads in front of its carry."""
     state, n = _state_avals(made.info), len(made.captured) + consts
     avals = made.jaxpr.in_avals
@@ -399,7 +400,7 @@ def _scan(eqn: Eqn, operands, errors):
     if not made.info:
         return None
     consts, carry, xs = parts(operands, n_consts, n_carry)
-    body = _step(made, n_consts, carry)
+    body = _step(made, n_consts)
     return made.info, scan(body, [*made.captured, *consts], [*_nothing_found(made.info), *carry], xs, **params)
 
 
@@ -410,7 +411,7 @@ def _repeat(eqn: Eqn, operands, errors):
     if not made.info:
         return None
     consts, carry = parts(values, n_consts)
-    outs = repeat(count, _step(made, n_consts, carry), [*made.captured, *consts], [*_nothing_found(made.info), *carry])
+    outs = repeat(count, _step(made, n_consts), [*made.captured, *consts], [*_nothing_found(made.info), *carry])
     return made.info, outs
 
 
@@ -502,9 +503,14 @@ class CheckedVjp(NamedTuple):
         """Code, payloads, and those of the rule."""
         return (*_state_avals(self.faults), *self.rule.out_avals)
 
-    def forward(self, consts, primals):
+    @property
+    def symbolic(self) -> bool:
+        """Whether the rule wants to know of zeros."""
+        return self.rule.symbolic
+
+    def forward(self, consts, primals, perturbed):
         """That of the rule."""
-        outs, residuals, context = self.rule.forward(consts, primals)
+        outs, residuals, context = self.rule.forward(consts, primals, perturbed)
         return [*_nothing_found(self.faults), *outs], residuals, context
 
     def backward(self, consts, context, residuals, cts):

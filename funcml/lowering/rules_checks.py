@@ -1,4 +1,4 @@
-"""StableHLO of `control_flow.checks`: a check that `checkify` did not turn into a value cannot be run, a debug_check is nothing."""
+"""StableHLO of `control_flow.checks`: a check that `checkify` did not turn into a value is refused, a debug_check is nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from funcml.lowering.emit import lowers
 @lowers(check_p)
 def _check(emit, eqn, operands):
     raise ValueError(
-        f"Cannot compile a checkify.check which was not functionalized ({describe(eqn.source)}): a compiled program cannot "
-        "raise. Write `err, out = checkify.checkify(f)(...)`, then `err.throw()`; or use `checkify.debug_check`, which does "
-        "nothing outside of checkify"
+        f"Cannot abstractly evaluate a checkify.check which was not functionalized ({describe(eqn.source)}): a compiled program "
+        "cannot raise. Write `err, out = checkify.checkify(f)(...)`, then `err.throw()`; or use `checkify.debug_check`, which "
+        "does nothing outside of checkify"
     )
 
 
