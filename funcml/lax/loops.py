@@ -44,7 +44,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: i
     """
     who = "lax.while_loop"
     if not (callable(cond_fun) and callable(body_fun)):
-        raise TypeError(f"{who} expects two functions, got {cond_fun!r} and {body_fun!r}")
+        raise TypeError(f"{who} expects two callables, got {cond_fun!r} and {body_fun!r}")
     max_steps = _checked_max_steps(who, max_steps)
     init, treedef = flatten_arrays(who, "init_val", init_val)
     if config.disable_jit and current_frame() is None:

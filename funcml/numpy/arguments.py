@@ -57,8 +57,8 @@ def axes_of(name: str, axis, ndim: int) -> tuple[int, ...]:
         return (axis_of(name, axis, ndim),)
     axes = tuple([axis_of(name, a, ndim) for a in axis])
     if len(set(axes)) != len(axes):
-        argument = "axes" if name.startswith("lax.") else "axis"
-        raise ValueError(f"{name}: repeated axis, duplicate value in '{argument}': {tuple(axis)}")
+        argument = "'axes' of" if name.startswith("lax.") else "'axis':"
+        raise ValueError(f"{name}: repeated axis, duplicate value in {argument} {tuple(axis)}")
     return axes
 
 

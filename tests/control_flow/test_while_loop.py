@@ -118,7 +118,7 @@ def test_a_predicate_on_what_is_linear_is_not_linear():
         (lambda: lax.while_loop(lambda c: (True, True), lambda c: c, 1.0), r"bool\[\]"),
         (lambda: lax.while_loop(lambda c: True, lambda c: (c, c), 1.0), "structure"),
         (lambda: lax.while_loop(lambda c: True, lambda c: jnp.ones(2), jnp.ones(3)), r"f32\[3\] and leaves as f32\[2\]"),
-        (lambda: lax.while_loop(lambda c: True, 3, 1.0), "functions"),
+        (lambda: lax.while_loop(lambda c: True, 3, 1.0), "two callables"),
     ],
 )
 def test_errors_say_what_is_wrong(call, words):
