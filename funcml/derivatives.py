@@ -167,6 +167,9 @@ def check_inputs(call: Call, moving, holomorphic: bool, allow_int: bool) -> None
         raise TypeError(f"{call.name} needs {wanted}, but `{argument_name(call, i)}` is {describe_value(x)}. {advice}")
 
 
+_SCALAR_ONLY = "Gradient only defined for scalar-output functions."
+
+
 def _check_scalar(traced: Traced, call: Call, has_aux: bool, holomorphic: bool) -> None:
     result = traced.rebuild(traced.jaxpr.out_avals)
     if has_aux:
@@ -175,13 +178,13 @@ def _check_scalar(traced: Traced, call: Call, has_aux: bool, holomorphic: bool) 
         result = result[0]
     if not isinstance(result, ShapedArray):
         raise TypeError(
-            f"{call.name} needs a function that returns one scalar, got {_show_tree(result)}. "
+            f"{_SCALAR_ONLY} {call.name} needs a function that returns one scalar, got {_show_tree(result)}. "
             "Return (scalar, aux) and pass has_aux=True to get more out."
         )
     if result.shape != ():
         raise TypeError(
-            f"{call.name} needs a function that returns a scalar, got {result}. Reduce it (`.sum()`, `.mean()`), or use "
-            "`jacrev`, `jacfwd` or `vjp`."
+            f"{_SCALAR_ONLY} {call.name} needs a function that returns a scalar, got {result}. Reduce it (`.sum()`, "
+            "`.mean()`), or use `jacrev`, `jacfwd` or `vjp`."
         )
     if holomorphic and not dtypes.is_complex(result.dtype):
         raise TypeError(f"{call.name}: holomorphic=True needs a complex output, got {result}")

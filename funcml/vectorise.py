@@ -156,7 +156,9 @@ def _common_size(call: Call, dims: list, axis_size: int | None) -> int:
             f"`{argument_name(call, i)}` ({aval_of(call.leaves[i])}) has {n} along axis {dims[i]}" for n, i in sizes.items()
         )
         asked = f", and axis_size={axis_size} was asked for" if axis_size is not None else ""
-        raise ValueError(f"{call.name}: the mapped axes have different lengths: {found}{asked}")
+        raise ValueError(
+            f"vmap got inconsistent sizes for array axes to be mapped: in {call.name} they have different lengths: {found}{asked}"
+        )
     return next(iter(sizes))
 
 

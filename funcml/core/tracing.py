@@ -387,6 +387,12 @@ _QUESTION = {
     "text": ("its digits for a format", "use `debug.print`, or return it and print the result"),
     "mask": ("it as a boolean index", "`jnp.where(mask, x, 0)`, or `jnp.nonzero(mask, size=n)` for a result of fixed length"),
 }
+_ABSTRACT = "Abstract tracer value encountered where concrete value is expected: traced array with shape"
+_EVENT = {
+    "truth": "Attempted boolean conversion of traced array with shape",
+    "index": "The __index__() method was called on traced array with shape",
+    "elements": "The numpy.ndarray conversion method __array__() was called on traced array with shape",
+}
 _ERRORS = {
     "truth": TracerBoolConversionError,
     "int": TracerIntegerConversionError,
@@ -405,7 +411,8 @@ def known_value(tracer: Tracer, question: str):
         asked, advice = _QUESTION[question]
         where = source.describe(source.here(2))
         raise _ERRORS.get(question, ConcretizationError)(
-            f"Python asked a traced array {tracer.aval} for {asked} at {where}, but in {tracer.frame.name} it has none: "
+            f"{_EVENT.get(question, _ABSTRACT)} {tracer.aval}. Python asked for {asked} at {where}, but in {tracer.frame.name} it "
+            "has none: "
             f"the function is recorded once, for all values. What to write instead: {advice}."
         )
     return value
@@ -462,8 +469,8 @@ def leaked(x: Tracer) -> LeakedTracerError:
     made = next((eqn.source for eqn in x.frame.eqns if x.variable in eqn.outvars), None)
     origin = f"made at {source.describe(made)}" if made else "an argument of the function"
     return LeakedTracerError(
-        f"a traced array {x.aval} ({origin}) escaped from {x.frame.name}, which has ended; it was kept in a global, an "
-        "attribute, a closure or a list. Return it from the function instead, and keep only what comes out."
+        f"Encountered an unexpected tracer: a traced array {x.aval} ({origin}) escaped from {x.frame.name}, which has ended; it was "
+        "kept in a global, an attribute, a closure or a list. Return it from the function instead, and keep only what comes out."
     )
 
 

@@ -80,7 +80,10 @@ class custom_jvp(CustomFunction):
     def rule_functions(self) -> tuple[Callable, ...]:
         """The rule; raises AttributeError if it was not given."""
         if self.jvp is None:
-            raise AttributeError(f"custom_jvp: {self.name} has no rule; give it one with `{self.name}.defjvp(rule)`")
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {self.name} using defjvp: it has no rule; give it one with "
+                f"`{self.name}.defjvp(rule)`"
+            )
         return (self.jvp,)
 
     def make_rule(self, call, out_treedef, in_avals, out_avals) -> UserJvp:

@@ -81,7 +81,10 @@ class custom_vjp(CustomFunction):
     def rule_functions(self) -> tuple[Callable, ...]:
         """`fwd` and `bwd`; raises AttributeError if they were not given."""
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"custom_vjp: {self.name} has no rule; give it one with `{self.name}.defvjp(fwd, bwd)`")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {self.name} using defvjp: it has no rule; give it one with "
+                f"`{self.name}.defvjp(fwd, bwd)`"
+            )
         return self.fwd, self.bwd
 
     def make_rule(self, call, out_treedef, in_avals, out_avals) -> UserVjp:
@@ -158,7 +161,10 @@ class UserVjp(NamedTuple):
         count = len(tree.treedef_children(self.in_treedef))
         if not isinstance(result, tuple | list) or len(result) != count:
             got = f"a tuple of {len(result)}" if isinstance(result, tuple | list) else f"{result!r}"
-            raise TypeError(f"the {name} must return a tuple of {count} cotangents, one for each argument, got {got}")
+            raise TypeError(
+                f"Custom VJP bwd rule of {self.owner.name} must produce a tuple of {count} cotangents, one for each argument, "
+                f"got {got}"
+            )
         children = tree.treedef_children(self.in_treedef)
         avals = iter(map(tangent_aval, self.in_avals))
         found: list = []

@@ -60,7 +60,10 @@ class custom_vmap:
 
     def __call__(self, *args, **kwargs):
         if self.vmap_rule is None:
-            raise AttributeError(f"custom_vmap: {self.name} has no rule; give it one with `{self.name}.def_vmap(rule)`")
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {self.name}: it has no rule; give it one with "
+                f"`{self.name}.def_vmap(rule)`"
+            )
         if current_frame() is None:
             return self.fun(*args, **kwargs)
         leaves, treedef = tree.flatten((args, kwargs))
