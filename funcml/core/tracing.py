@@ -411,9 +411,8 @@ def known_value(tracer: Tracer, question: str):
         asked, advice = _QUESTION[question]
         where = source.describe(source.here(2))
         raise _ERRORS.get(question, ConcretizationError)(
-            f"{_EVENT.get(question, _ABSTRACT)} {tracer.aval}. Python asked for {asked} at {where}, but in {tracer.frame.name} it "
-            "has none: "
-            f"the function is recorded once, for all values. What to write instead: {advice}."
+            f"{_EVENT.get(question, _ABSTRACT)} {tracer.aval}. Python asked for {asked} at {where}, but in {tracer.frame.name} "
+            f"it has none: the function is recorded once, for all values. What to write instead: {advice}."
         )
     return value
 
@@ -469,8 +468,9 @@ def leaked(x: Tracer) -> LeakedTracerError:
     made = next((eqn.source for eqn in x.frame.eqns if x.variable in eqn.outvars), None)
     origin = f"made at {source.describe(made)}" if made else "an argument of the function"
     return LeakedTracerError(
-        f"Encountered an unexpected tracer: a traced array {x.aval} ({origin}) escaped from {x.frame.name}, which has ended; it was "
-        "kept in a global, an attribute, a closure or a list. Return it from the function instead, and keep only what comes out."
+        f"Encountered an unexpected tracer: a traced array {x.aval} ({origin}) escaped from {x.frame.name}, which has ended; it "
+        "was kept in a global, an attribute, a closure or a list. Return it from the function instead, and keep only what comes "
+        "out."
     )
 
 
