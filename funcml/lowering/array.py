@@ -179,7 +179,7 @@ class DeviceArray(Array):
 
     def __hash__(self) -> int:
         raise TypeError(
-            f"an array ({self.aval}) has no hash, because == compares its elements; as a key use x.item(), "
+            f"unhashable type: an array ({self.aval}) has no hash, because == compares its elements; as a key use x.item(), "
             "x.tobytes() or id(x), as a static argument of jit a Python value")
 
     def __setitem__(self, index: Any, value: Any) -> None:

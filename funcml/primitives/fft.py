@@ -46,7 +46,10 @@ class Fft(AxisPrimitive):
         rank = len(fft_lengths)
         name = fft_type.name
         if x.ndim < rank:
-            raise ValueError(f"{name} over {rank} axes expects at least {rank} dimensions, got {x}")
+            raise ValueError(
+                f"{name}: FFT input shape {x.shape} must have at least as many input dimensions as "
+                f"fft_lengths {tuple(fft_lengths)}, got {x}"
+            )
         wanted = (dtypes.float32, dtypes.float64) if fft_type is FftType.RFFT else (dtypes.complex64, dtypes.complex128)
         if x.dtype not in wanted:
             raise ValueError(f"{name} expects {wanted[0]} or {wanted[1]}, got {x}; convert it with `.astype`")

@@ -27,7 +27,7 @@ def bits(key, shape=(), dtype=None) -> Array:
     default = UNSIGNED_OF_WIDTH[dtypes.bit_width(dtypes.default_int())]
     dtype = default if dtype is None else dtypes.canonical(dtype)
     if dtype not in UNSIGNED_OF_WIDTH.values():
-        raise ValueError(f"bits: expected an unsigned integer dtype of 8 to 64 bits, got {dtypes.short_name(dtype)}")
+        raise ValueError(f"dtype argument to bits must be an unsigned int dtype of 8 to 64 bits, got {dtypes.short_name(dtype)}")
     return _bits(one_key("bits", key), shape_of("bits", shape), dtypes.bit_width(dtype))
 
 

@@ -175,8 +175,8 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
     front = shape[: len(shape) - len(batch)]
     if not replace and math.prod(front) > aval.shape[axis]:
         raise ValueError(
-            f"categorical: {math.prod(front)} distinct samples were asked for, but {aval} has "
-            f"{aval.shape[axis]} categories on axis {axis}"
+            f"categorical: Number of samples without replacement, {math.prod(front)}, exceeds the "
+            f"{aval.shape[axis]} categories of {aval} on axis {axis}"
         )
     return _categorical(key, logits, axis, shape, front, bool(replace), mode)
 

@@ -53,7 +53,10 @@ def one_key(name: str, key) -> Array:
     """A single key; ValueError for an array of them."""
     key = _keys(name, key)
     if key.ndim != (not dtypes.is_key(key.dtype)):
-        raise ValueError(f"{name}: expected one key, got an array of keys {key.aval}; use `vmap` for a batch of them")
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {key.shape}: {key.aval}; "
+            "use `vmap` for a batch of them"
+        )
     return key
 
 
@@ -95,9 +98,12 @@ def _seed(name: str, seed):
         wide = not -(2**31) <= seed < 2**31 or dtypes.default_int() == dtypes.int64
         return np.asarray(seed, np.uint64 if seed >= 2**63 else np.int64 if wide else np.int32)
     aval = aval_of(operand(name, seed))
-    if not dtypes.is_integer(aval.dtype) or aval.ndim:
-        advice = "; use `vmap` for a batch of seeds" if aval.ndim else ""
-        raise TypeError(f"{name}: expected an integer seed without axes, got {aval}{advice}")
+    if dtypes.is_key(aval.dtype):
+        raise TypeError(f"{name} accepts a scalar seed, an integer, got {aval}, which holds keys already")
+    if aval.ndim:
+        raise TypeError(f"{name} accepts a scalar seed, got {aval}; use `vmap` for a batch of seeds")
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"{name}: PRNG key seed must be an integer, got {aval}")
     return seed
 
 
@@ -123,18 +129,21 @@ def key_dtype(impl=None):
 def _dtype_of(name: str, impl, dtype=None) -> dtypes.KeyDtype:
     """The dtype of the keys that `impl` (or `dtype`) names; ValueError for both or an unknown one, TypeError for no name."""
     if impl is not None and dtype is not None:
-        raise ValueError(f"{name}: `impl` and `dtype` say the same; give one of them")
+        raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`, which say the same; give one of them")
     which = impl if dtype is None else dtype
     if which is None:
         return default_dtype()
     if isinstance(which, dtypes.KeyDtype):
         return which
     if not isinstance(which, str):
-        raise TypeError(f"{name}: expected the name of an implementation or a dtype of keys, got {which!r}")
+        raise TypeError(
+            f"{name}: unrecognized type {type(which).__name__} for a PRNG implementation, got {which!r}; "
+            "expected its name or a dtype of keys"
+        )
     for known in dtypes.KEYS:
         if which in (known.impl, known.name):
             return known
-    raise ValueError(f"{name}: expected an implementation among {', '.join(IMPLEMENTATIONS)}, got {which!r}")
+    raise ValueError(f"{name}: unrecognized PRNG implementation {which!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
 
 
 # ---- keys from keys ------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def inexact_dtype(name: str, dtype):
     """The floating or complex dtype that was asked for, float32 by default; ValueError for others."""
     dtype = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     if not dtypes.is_inexact(dtype):
-        raise ValueError(f"{name}: expected a floating or complex dtype, got {dtypes.short_name(dtype)}")
+        raise ValueError(f"dtype argument to {name} must be a floating or complex dtype, got {dtypes.short_name(dtype)}")
     return dtype
 
 

@@ -66,7 +66,7 @@ def _along(name: str, x, type, s, axes, norm, inverse: bool) -> Array:
         raise ValueError(f"{name}: norm must be None or one of {', '.join(map(repr, _SWAPPED))}, got {norm!r}")
     lengths = None if s is None else tuple([_length(name, n) for n in s])
     if lengths is not None and len(lengths) > x.ndim:
-        raise ValueError(f"{name}: s must have at most {x.ndim} elements for {x.aval}, got {lengths}")
+        raise ValueError(f"{name}: s must have at most x.ndim ({x.ndim}) elements, got {len(lengths)}: {lengths} for {x.aval}")
     if axes is None:
         axes = range(-(x.ndim if lengths is None else len(lengths)), 0)
     axes = axes_of(name, tuple(axes), x.ndim) if len(axes) != 1 else (axis_of(name, axes[0], x.ndim),)

@@ -50,7 +50,7 @@ def map_coordinates(input, coordinates, order: int, mode: str = "constant", cval
     name = "map_coordinates"
     input = as_array(array(input) if isinstance(input, list | tuple) else operand(name, input))
     if index_of(name, "order", order) not in (0, 1):
-        raise NotImplementedError(f"{name}: order must be 0 or 1, got {order}")
+        raise NotImplementedError(f"{name} requires order<=1, that is 0 or 1, got {order}")
     if mode not in _MODES:
         raise NotImplementedError(f"{name}: mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
     points = [as_array(array(c) if isinstance(c, list | tuple) else operand(name, c)) for c in coordinates]

@@ -111,7 +111,7 @@ def test_a_gpu_gets_the_half_transform_for_one_axis():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: lax.fft(np.ones((14, 15)), "FFT", (4, 5, 6)), r"at least 3 dimensions, got c128\[14,15\]"),
+    (lambda: lax.fft(np.ones((14, 15)), "FFT", (4, 5, 6)), r"as fft_lengths \(4, 5, 6\), got c128\[14,15\]"),
     (lambda: lax.fft(np.ones((14, 15)), "FFT", (17,)), r"expects last axes of lengths \(17,\), got c128\[14,15\]"),
     (lambda: lax.fft(np.ones((2, 14, 15)), "RFFT", (14, 12)), r"lengths \(14, 12\), got f64\[2,14,15\]"),
     (lambda: lax.fft(np.ones((2, 14, 15)), "IRFFT", (13, 15)), r"lengths \(13, 8\), got c128"),

@@ -124,7 +124,7 @@ def test_derivatives_of_parameters(name):
     (lambda: random.wald(KEY, np.ones(3), (2,)), ValueError, r"wald: parameters of shape \(3,\) do not broadcast to the shape"),
     (lambda: random.geometric(KEY, 0.5, dtype="float32"), ValueError, "geometric: expected an integer dtype, got f32"),
     (lambda: random.geometric(KEY, 1j), TypeError, r"geometric: expected real probabilities p, got c64\[\]"),
-    (lambda: random.lognormal(KEY, dtype="int8"), ValueError, "lognormal: expected a floating or complex dtype, got i8"),
+    (lambda: random.lognormal(KEY, dtype="int8"), ValueError, "argument to lognormal must be a floating .*, got i8"),
     (lambda: random.gumbel(KEY, mode="best"), ValueError, "gumbel: expected the mode 'low', 'high' or 'highest', got 'best'"),
 ])  # fmt: skip
 def test_bad_arguments(call, error, words):

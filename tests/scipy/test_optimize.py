@@ -95,7 +95,7 @@ def test_a_search_that_fails_says_so():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda f: minimize(f, np.ones(2), args=45, method="BFGS"), TypeError, "args must be a tuple, got 45"),
+    (lambda f: minimize(f, np.ones(2), args=45, method="BFGS"), TypeError, "args argument to minimize must be a tuple, got 45"),
     (lambda f: minimize(f, np.ones((2, 2)), method="BFGS"), ValueError, r"a vector as x0, got f64\[2,2\]"),
     (lambda f: minimize(f, np.ones(2), method="Newton"), ValueError, "method must be one of 'bfgs'"),
     (lambda f: minimize(f, np.ones(2), method="BFGS", options={"maxcor": 3}), TypeError, "maxcor"),

@@ -9,6 +9,7 @@ import scipy.stats
 
 import funcml as fm
 from funcml import random
+from funcml.core import config
 from funcml.scipy import stats
 
 inf, nan = np.inf, np.nan
@@ -133,6 +134,9 @@ def test_multivariate_distributions(rng):
     counts = np.array([[1, 2, 3], [0, 6, 0], [1, 1, 1]])
     p = np.array([0.2, 0.3, 0.5])
     np.testing.assert_allclose(stats.multinomial.logpmf(counts, 6, p), scipy.stats.multinomial.logpmf(counts, 6, p), rtol=1e-12)
+    with config.numpy_dtype_promotion("strict"):
+        got = stats.multinomial.logpmf(counts.astype("int32"), np.int32(6), p.astype("float32"))
+    np.testing.assert_allclose(got, scipy.stats.multinomial.logpmf(counts, 6, p), rtol=1e-5)
     root = rng.normal(size=(2, 3, 3))
     cov, mean, y = root @ root.transpose(0, 2, 1) + np.eye(3), rng.normal(size=3), rng.normal(size=(2, 3))
     want = [scipy.stats.multivariate_normal.logpdf(v, mean, c) for v, c in zip(y, cov, strict=True)]

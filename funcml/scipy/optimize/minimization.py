@@ -65,7 +65,8 @@ def minimize(
     (Array([1., 2.], dtype=float64), True)
     """
     if not isinstance(args, tuple):
-        raise TypeError(f"minimize: args must be a tuple, got {args!r} of type {type(args).__name__}; for one write (x,)")
+        came = f"{args!r} of type {type(args).__name__}"
+        raise TypeError(f"args argument to minimize must be a tuple, got {came}; for one write (x,)")
     x0 = as_array(to_inexact("minimize", array(x0) if isinstance(x0, list | tuple) else operand("minimize", x0)))
     if x0.ndim != 1:
         raise ValueError(f"minimize expects a vector as x0, got {x0.aval}; flatten_util.ravel_pytree makes one of any tree")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+from funcml import dtypes
 from funcml import numpy as jnp
 from funcml.lowering.execute import fused
 from funcml.numpy.promotion import promote_dtypes
@@ -23,6 +24,9 @@ def logpmf(x, n, p):
     >>> logpmf(np.float32([1, 1]), 2, np.float32([0.5, 0.5]))
     Array(-0.6931472, dtype=float32)
     """
+    x, p = jnp.asarray(x), jnp.asarray(p)
+    if dtypes.is_integer(x.dtype) and dtypes.is_inexact(p.dtype):  # counts take the dtype of p, under strict promotion too
+        x = x.astype(p.dtype)
     x, p = (jnp.asarray(v) for v in promote_dtypes("multinomial.logpmf", x, p, inexact=True))
     n = jnp.asarray(n).astype(x.dtype)
     good = jnp.all((x >= 0) & (x == jnp.floor(x)), axis=-1) & (jnp.sum(x, axis=-1) == n)
