@@ -36,6 +36,7 @@ from funcml.core.avals import ShapedArray, shaped
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr, clear_interned, intern
+from funcml.core.named_axes import axes_in_scope
 from funcml.core.source import scoped
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
@@ -247,7 +248,7 @@ class JitFunction:
 
     def _traced_call(self, flat):
         call_, key = flat
-        traced = self._trace(call_, key)
+        traced = self._trace(call_, (*key, *axes_in_scope()))
         operands = [*traced.captured, *call_.leaves]
         if self._inline:
             outs = [as_traced(x) for x in eval_jaxpr(traced.jaxpr, operands)]

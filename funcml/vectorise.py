@@ -21,6 +21,7 @@ from funcml.arguments import (
 from funcml.chunks import checked_chunk_size, chunked_jaxpr
 from funcml.core.errors import user_facing
 from funcml.core.ir import MappedAxis
+from funcml.core.named_axes import axis_in_scope
 from funcml.core.tracing import aval_of
 from funcml.primitives.batching import example_aval
 from funcml.transforms.vmap import vmap_jaxpr
@@ -76,11 +77,12 @@ def vmap(
         inputs = [(x, d) for x, d, t in zip(call.leaves, dims, call.traced, strict=True) if t]
         values = [x for x, _ in inputs]
         at = [d for _, d in inputs]
-        traced = trace_call(call, [example_aval(aval_of(x), d) for x, d in inputs])
+        axis = MappedAxis(size, axis_name)
+        with axis_in_scope(axis):
+            traced = trace_call(call, [example_aval(aval_of(x), d) for x, d in inputs])
         n = len(traced.captured)
         wanted = _output_dims(traced, out_axes, call)
         in_dims = (*([None] * n), *at)
-        axis = MappedAxis(size, axis_name)
         program, captured, found = vmap_jaxpr(traced.jaxpr, axis, in_dims)
         _check_unmapped(found, wanted, traced, call)
         if chunk_size is not None and chunk_size < size:

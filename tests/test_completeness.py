@@ -49,8 +49,7 @@ def prefixed(namespace: str, names: str) -> set[str]:
 #: names that are being built, by family
 TO_COME: dict[str, set[str]] = {
     "lax": prefixed("lax", """
-        all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute pshuffle
-        psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint
+        ragged_all_to_all with_sharding_constraint
     """),
 }  # end of the names to come
 

@@ -6,6 +6,10 @@ A Python number may stand beside arrays; everything else has to be of the dtype 
 # isort: off
 from funcml.lax import linalg
 from funcml.lax.bits import RandomAlgorithm, rng_bit_generator
+from funcml.lax.collectives import (
+    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pcast, pmax, pmean, pmin, ppermute, pshuffle, psum, psum_scatter,
+    pswapaxes,
+)
 from funcml.lax.composites import composite
 from funcml.lax.convolution import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers, conv_general_dilated,
@@ -58,6 +62,21 @@ __all__ = [
     "scan",
     "switch",
     "while_loop",
+    # collectives over named axes
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
     # element by element
     "RoundingMethod",
     "abs",

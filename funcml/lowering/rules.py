@@ -5,6 +5,7 @@ from funcml.lowering import (  # noqa: F401
     rules_bits,
     rules_call,
     rules_checks,
+    rules_collectives,
     rules_cond,
     rules_contraction,
     rules_convolution,

@@ -16,6 +16,7 @@ from funcml import dtypes, tree
 from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, intern
 from funcml.core.linear import Zero
+from funcml.core.named_axes import axis_in_scope
 from funcml.core.tracing import aval_of, eval_jaxpr, trace
 from funcml.primitives.batching import example_aval, place_axis
 from funcml.primitives.elementwise import add_any
@@ -203,7 +204,8 @@ class BatchedJvp(NamedTuple):
             return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
 
         avals = [example_aval(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
-        jaxpr, captured = trace(example, avals, "a batched custom_jvp rule")
+        with axis_in_scope(self.axis):
+            jaxpr, captured = trace(example, avals, "a batched custom_jvp rule")
         outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
         wanted = [*self.out_dims, *[d for d, has in zip(self.out_dims, has_tangent, strict=True) if has]]
         outs = [place_axis(self.axis, x, d, w) for x, d, w in zip(outs, found, wanted, strict=True)]

@@ -18,6 +18,7 @@ from funcml.core.check import checked
 from funcml.core.errors import MissingRuleError
 from funcml.core.ir import Jaxpr, Primitive, intern
 from funcml.core.linear import Zero, is_undefined
+from funcml.core.named_axes import axis_in_scope
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
 from funcml.primitives.axes import reduce_sum
 from funcml.primitives.batching import batched_aval, example_aval, place_axis, spread_at_front
@@ -277,7 +278,8 @@ class BatchedVjp(NamedTuple):
 
         values = [*consts, *primals]
         avals = [example_aval(aval_of(x), d) for x, d in zip(values, self.dims, strict=True)]
-        jaxpr, captured = trace(example, avals, "a batched custom_vjp fwd rule")
+        with axis_in_scope(self.axis):
+            jaxpr, captured = trace(example, avals, "a batched custom_vjp fwd rule")
         outs, dims = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *self.dims])
         k = len(self.out_dims)
         placed = [place_axis(self.axis, x, d, w) for x, d, w in zip(outs[:k], dims[:k], self.out_dims, strict=True)]
@@ -302,7 +304,8 @@ class BatchedVjp(NamedTuple):
             return [ct for ct in found if type(ct) is not Zero]
 
         avals = [example_aval(aval_of(x), d) for x, d in zip(values, dims, strict=True)]
-        jaxpr, captured = trace(example, avals, "a batched custom_vjp bwd rule")
+        with axis_in_scope(self.axis):
+            jaxpr, captured = trace(example, avals, "a batched custom_vjp bwd rule")
         outs, found = evaluate_vmap(jaxpr, self.axis, [*captured, *values], [*[None] * len(captured), *dims])
         rest = iter(zip(outs, found, strict=True))
         return [

@@ -2,7 +2,8 @@
 
     vmap_jaxpr : a -> b   |->   [n] a -> [n] b
 
-Each equation asks its primitive's `batch_rule`; where no operand has the mapped axis it is copied.
+Each equation asks its primitive's `batch_rule`; where no operand has the mapped axis and no collective speaks of it, it is
+copied.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcml.core.ir import Jaxpr, MappedAxis, Var
+from funcml.core.named_axes import axis_in_scope, speaks_of
 from funcml.core.tracing import rebind, require_frame, trace
 from funcml.primitives.batching import batched_aval, place_axis
 from funcml.transforms.rewriting import Rewritten, remembered
@@ -32,7 +34,7 @@ def evaluate_vmap(jaxpr: Jaxpr, axis: MappedAxis, values: Sequence, dims: Sequen
         operands = [env[a] if type(a) is Var else a for a in invars]
         frame.stamp = outer_stamp or source
         eqn_dims = [mapped.get(a) if type(a) is Var else None for a in invars]
-        if all(d is None for d in eqn_dims):
+        if all(d is None for d in eqn_dims) and (axis.name is None or not speaks_of(eqn, axis.name)):
             for v, out in zip(outvars, rebind(eqn, operands), strict=True):
                 env[v] = out
             continue
@@ -70,5 +72,6 @@ def vmap_jaxpr(
         return [place_axis(axis, x, d, wanted) for x, d, wanted in zip(outs, at, out_dims, strict=True)]
 
     avals = [batched_aval(v.aval, axis, d) for v, d in zip(jaxpr.invars, dims, strict=True)]
-    new, captured = trace(batched, avals, "vmap")
+    with axis_in_scope(axis):
+        new, captured = trace(batched, avals, "vmap")
     return Rewritten(new, captured, tuple(found))

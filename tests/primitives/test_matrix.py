@@ -17,8 +17,10 @@ RULE_NAMES = ("type_rule", "jvp_rule", "transpose_rule", "batch_rule", "lowering
 #: linear in no operand: their derivatives go through other primitives, and nothing transposes them
 NOT_LINEAR_IN_ANYTHING = {
     "eig", "hessenberg", "schur", "tridiagonal",
-    "argmax", "argmin", "bitcast_convert", "cholesky", "cholesky_update", "cumlogsumexp", "cummax", "cummin", "cumprod",
-    "eigh", "geqp3", "geqrf", "householder_product", "integer_pow", "iota", "lu", "lu_pivots_to_permutation", "qr",
+    "argmax", "argmin", "axis_index", "bitcast_convert", "cholesky", "cholesky_update",
+    "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "eigh", "geqp3", "geqrf", "householder_product", "integer_pow", "iota", "lu", "lu_pivots_to_permutation",
+    "pmax", "pmin", "qr",
     "random_unwrap", "random_wrap", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
     "reduce_window", "reduce_window_max", "reduce_window_min", "reduce_xor", "rng_bit_generator", "scatter_apply",
     "scatter_max", "scatter_min", "sort", "svd", "threefry2x32", "top_k",
