@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,9 @@ from funcml.control_flow import host
 from funcml.core.avals import shaped
 from funcml.core.errors import user_facing
 from funcml.core.ir import Primitive
-from funcml.core.tracing import bind, current_frame
+from funcml.core.tracing import aval_of, bind, current_frame
 from funcml.lowering.array import asarray
+from funcml.transforms.custom_vjp import custom_vjp
 
 __all__ = ["call_host", "effects_barrier", "io_callback", "pure_callback"]
 
@@ -28,6 +30,7 @@ def pure_callback(
     sharding: Any = None,
     vmap_method: str | None = None,
     vectorized: bool | None = None,
+    vjp: Callable | None = None,
     **kwargs: Any,
 ):
     """`callback(*args, **kwargs)` on NumPy arrays, called by the compiled program; its result has the declared types.
@@ -35,21 +38,53 @@ def pure_callback(
     result_shape_dtypes: a tree of arrays or of `ShapeDtypeStruct`s. The callback must be a function of its arguments alone:
     it may be called again, or not at all where its result is not used. `vmap_method` says what a batch does: 'sequential' calls
     it for each example; 'expand_dims' and 'broadcast_all' call it once with a leading axis on all arguments, of length 1 or of
-    the batch where an argument is not mapped. What the callback raises comes out of the call of the program. It has no
-    derivative: wrap it in `custom_jvp` or `custom_vjp`.
+    the batch where an argument is not mapped. What the callback raises comes out of the call of the program.
+
+    `vjp(args, cotangent) -> cotangents` is its reverse derivative, on NumPy arrays too: a tuple with an array like each argument
+    (for integers, whatever number); with 'expand_dims' a batch of it is as with 'broadcast_all'. Without it there is no
+    derivative, unless the call is wrapped in `custom_jvp` or `custom_vjp`.
 
     >>> import funcml, numpy as np
     >>> f = lambda x: funcml.pure_callback(np.sort, x, x)
     >>> funcml.jit(f)(np.float32([3, 1, 2])).tolist()
     [1.0, 2.0, 3.0]
+    >>> g = lambda x: funcml.pure_callback(np.sin, x, x, vjp=lambda args, ct: (ct * np.cos(args[0]),))
+    >>> float(funcml.grad(g)(np.float32(0)))
+    1.0
     """
     if vectorized is not None:
         vmap_method = "broadcast_all" if vectorized else "sequential"
     if vmap_method not in (None, *host.VMAP_METHODS):
         raise ValueError(f"pure_callback: vmap_method must be one of {', '.join(host.VMAP_METHODS)}, got {vmap_method!r}")
     _no_sharding("pure_callback", sharding)
+    if vjp is not None:
+        if kwargs:
+            raise TypeError(f"pure_callback with vjp= takes arguments by position alone, got the keywords {sorted(kwargs)}")
+        avals, treedef = _declared("pure_callback", result_shape_dtypes)
+        return _differentiable(callback, vjp, avals, treedef, vmap_method)(*args)
     params = {"vmap_method": vmap_method}
     return call_host(host.pure_callback_p, "pure_callback", callback, result_shape_dtypes, args, kwargs, params)
+
+
+@functools.lru_cache(maxsize=1024)
+def _differentiable(callback: Callable, vjp: Callable, avals: tuple, treedef: Any, vmap_method: str | None) -> custom_vjp:
+    """The function of arrays that calls `callback`, and `vjp` for its derivative."""
+    params = {"vmap_method": vmap_method}
+    # its results have the shapes of all arguments, so these must have the axis of the batch
+    of_vjp = {"vmap_method": "broadcast_all" if vmap_method == "expand_dims" else vmap_method}
+    result = tree.unflatten(treedef, [ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
+
+    def call(*args):
+        return call_host(host.pure_callback_p, "pure_callback", callback, result, args, {}, params)
+
+    def backward(args, ct):
+        like = tree.map(aval_of, args)
+        found = call_host(host.pure_callback_p, "vjp of a pure_callback", vjp, like, (args, ct), {}, of_vjp)
+        return tree.map(lambda x: x if dtypes.is_inexact(aval_of(x).dtype) else None, found)
+
+    function = custom_vjp(call)
+    function.defvjp(lambda *args: (call(*args), args), backward)
+    return function
 
 
 @user_facing

@@ -87,8 +87,8 @@ class _HostCall(Primitive):
 
     def jvp_rule(self, primals, tangents, *, function, **params):
         raise NotImplementedError(
-            f"{function.who} of {function} has no derivative: what runs on the host cannot be recorded. Wrap the call in "
-            "`custom_jvp` or `custom_vjp`, or cut it off with `lax.stop_gradient` on its arguments"
+            f"{function.who} of {function} has no derivative: what runs on the host cannot be recorded. Give pure_callback "
+            "a `vjp=`, wrap the call in `custom_jvp` or `custom_vjp`, or cut it off with `lax.stop_gradient` on its arguments"
         )
 
 

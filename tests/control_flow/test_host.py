@@ -196,3 +196,53 @@ def test_breakpoint_shows_local_arrays(monkeypatch):
 
     assert float(fm.jit(f)(1.0)) == 2.0
     assert "local arrays: x, y" in out.getvalue() and "4.0" in out.getvalue()
+
+
+def host_product(x, y, method=None):
+    """x * y on the host, and its derivative."""
+    out = fm.ShapeDtypeStruct(jnp.shape(x), np.float32)
+    return fm.pure_callback(np.multiply, out, x, y, vmap_method=method, vjp=product_vjp)
+
+
+def product_vjp(xy, ct):
+    x, y = xy
+    return ct * y, ct * x
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, fm.jit, fm.checkpoint], ids=["plain", "jit", "checkpoint"])
+def test_a_derivative_on_the_host(wrap):
+    f = wrap(lambda x, y: host_product(x, y).sum())
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    assert float(f(x, y)) == 11.0
+    gradients = fm.grad(f, (0, 1))(x, y)
+    assert gradients[0].tolist() == [3.0, 4.0] and gradients[1].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_a_derivative_on_the_host_of_a_batch(method):
+    x, y = np.float32([1, 2, 3]), np.float32(5)
+    assert fm.vmap(fm.grad(lambda x: host_product(x, y, method)))(x).tolist() == [5.0] * 3
+    assert fm.grad(lambda y: fm.vmap(lambda x: host_product(x, y, method))(x).sum())(y).tolist() == 6.0
+
+
+def test_a_derivative_on_the_host_of_integers_and_trees():
+    def vjp(args, ct):
+        n = args[1]
+        return {"a": ct["b"] * n}, 0 * n
+
+    def f(x, n):
+        return fm.pure_callback(lambda t, n: {"b": t["a"] * np.float32(n)}, {"b": x}, {"a": x}, n, vjp=vjp)["b"]
+
+    assert float(fm.grad(f)(np.float32(2), np.int32(3))) == 3.0
+    assert float(fm.jit(fm.grad(f))(np.float32(2), np.int32(3))) == 3.0
+
+
+def test_errors_of_a_derivative_on_the_host():
+    with pytest.raises(TypeError, match="by position alone.*'y'"):
+        fm.pure_callback(np.multiply, X, X, y=X, vjp=product_vjp)
+    bad = lambda x: fm.pure_callback(np.sin, x, x, vjp=lambda args, ct: (np.ones(7),))  # noqa: E731
+    with pytest.raises(TypeError, match=r"vjp of a pure_callback.*float64\[7\], but it was declared as f32\[\]"):
+        fm.grad(bad)(np.float32(1))
+    f = lambda x: host_product(x, x)  # noqa: E731
+    with pytest.raises(TypeError, match="forward mode through"):
+        fm.jvp(f, (np.float32(1),), (np.float32(1),))
