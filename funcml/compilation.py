@@ -41,7 +41,7 @@ from funcml.core.source import scoped
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, forget_programs, lowered, placed, when_scarce, wrap_all
+from funcml.lowering.execute import Program, check_for_nans, forget_programs, lowered, placed, when_scarce, wrap_all
 from funcml.transforms.call import call
 
 __all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "clear_caches", "jit"]
@@ -108,7 +108,7 @@ class _Entry:
 
     def is_direct(self) -> bool:
         """What `direct` is, once donation was checked."""
-        return self.plain and not self.captured and not self.program.indirect
+        return self.plain and not self.captured and not self.program.indirect and not config.debug_nans
 
 
 _NO_CALL = (None, None, None, None)
@@ -286,6 +286,8 @@ class JitFunction:
 
     def _run(self, entry: _Entry, arrays):
         outs = entry.program.run([*entry.captured, *arrays] if entry.captured else arrays)
+        if config.debug_nans:
+            check_for_nans(f"jit of {self.name}", entry.traced.jaxpr, [*entry.captured, *arrays], outs, entry.program.device)
         if entry.unchecked_donation:
             entry.unchecked_donation = False
             entry.direct = entry.is_direct()

@@ -135,7 +135,7 @@ disable_jit = _flag(
     doc="`jit` calls its function as it is: nothing is compiled whole, and Python sees values.")
 debug_nans = _flag(
     "debug_nans", bool, False, traced=True,
-    doc="A NaN among the results of a run is an error that names the operation which made it.")
+    doc="A NaN among the results of a run is a FloatingPointError that names the operation which made it.")
 check_jaxprs = _flag(
     "check_jaxprs", bool, False,
     doc="The output of every pass is type-checked. The tests turn it on.")

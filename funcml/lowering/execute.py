@@ -24,17 +24,20 @@ from funcml.core.avals import ShapedArray
 from funcml.core.config import config
 from funcml.core.errors import user_facing
 from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
+from funcml.core.source import here
 from funcml.core.tracing import eval_jaxpr, no_frames, trace
 from funcml.core.values import Array
 from funcml.dtypes import float0
 from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
 from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_module
+from funcml.lowering.nans import refuse_nans
 from funcml.transforms.simplify import dce
 
 __all__ = [
     "Program",
     "by_type",
+    "check_for_nans",
     "compiled",
     "forget_programs",
     "fused",
@@ -264,7 +267,15 @@ def run_program(jaxpr: Jaxpr, values: Sequence, origin=None) -> list[DeviceArray
             if record.misses > config.eager_miss_limit:
                 with no_frames():
                     return [asarray(_plain(x)) for x in eval_jaxpr(jaxpr, arrays)]
-    return compiled(jaxpr, device).run(arrays)
+    outs = compiled(jaxpr, device).run(arrays)
+    if config.debug_nans:
+        check_for_nans("a program", jaxpr, arrays, outs, device)
+    return outs
+
+
+def check_for_nans(who: str, jaxpr: Jaxpr, arrays: Sequence, outs: Sequence, device=None) -> None:
+    """FloatingPointError if a result of a program that has run holds a NaN, with the operation that made it."""
+    refuse_nans(who, jaxpr, arrays, outs, lambda program, values: compiled(program, device).run(values))
 
 
 def _plain(x):
@@ -288,7 +299,7 @@ def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     if params:
         key.extend(params.items())
     program = _one_equation.get(tuple(key))
-    if program is None or not program.single:  # with several devices always, since keys then name one
+    if program is None or not program.single or config.debug_nans:  # with several devices always, since keys then name one
         return _run_equation(primitive, operands, params, key)
     array = _new_array(DeviceArray)
     (array._buffer,) = program._run(buffers)
@@ -305,6 +316,8 @@ def _run_equation(primitive: Primitive, operands: Sequence, params: dict, key: l
         program = _one_equation[found_key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
         program.single = program.single and not primitive.multiple_results
     outs = program.run(arrays)
+    if config.debug_nans:
+        check_for_nans(primitive.name, _one_equation_program(primitive, [a.aval for a in arrays], params), arrays, outs, device)
     return outs if primitive.multiple_results else outs[0]
 
 
@@ -315,11 +328,15 @@ def _operand(x) -> DeviceArray:
 
 
 def _compile_equation(primitive, avals: list[ShapedArray], params: dict, device) -> Program:
+    return Program(_one_equation_program(primitive, avals, params), device, primitive.name).compile()
+
+
+def _one_equation_program(primitive, avals: list[ShapedArray], params: dict) -> Jaxpr:
     found = primitive.infer(tuple(avals), params)
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in (found if primitive.multiple_results else (found,))]
-    jaxpr = Jaxpr(invars, [Eqn(primitive, tuple(invars), tuple(outvars), params, None)], outvars)
-    return Program(jaxpr, device, primitive.name).compile()
+    source = here(2) if config.debug_nans else None
+    return Jaxpr(invars, [Eqn(primitive, tuple(invars), tuple(outvars), params, source)], outvars)
 
 
 # ---- functions that run as one program -----------------------------------------------------------------------------
@@ -390,7 +407,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
         except (_Unfusable, TypeError):
             return public(*args, **kwargs)
         if found is None:  # with several devices always, since keys then name one
-            if config.disable_jit:
+            if config.disable_jit or config.debug_nans:
                 return public(*args, **kwargs)
             operands, device = placed(operands)
             cache_key = (*cache_key, device) if _device_count() > 1 else cache_key
@@ -470,7 +487,7 @@ def _remember(programs: dict, function: Callable, arrays: tuple, fixed: tuple):
     """The result of a call; and, unless it is known not to be possible, its program for the next one."""
     key = (config._trace_key, *[x.aval for x in arrays], *fixed)
     out = function(*arrays, *fixed)
-    if key in programs or config.disable_jit or _device_count() > 1:
+    if key in programs or config.disable_jit or config.debug_nans or _device_count() > 1:
         return out
     _make_room(programs)
     jaxpr, captured = trace(lambda *tracers: [function(*tracers, *fixed)], [x.aval for x in arrays])
