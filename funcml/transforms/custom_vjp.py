@@ -22,6 +22,7 @@ from funcml.core.named_axes import axis_in_scope
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, trace
 from funcml.primitives.axes import reduce_sum
 from funcml.primitives.batching import batched_aval, example_aval, place_axis, spread_at_front
+from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import instantiate, tangent_aval
 from funcml.transforms.custom_call import CustomCall, CustomFunction
 from funcml.transforms.custom_rules import (
@@ -174,7 +175,7 @@ class UserVjp(NamedTuple):
             if ct is None:
                 found += map(Zero, expected)
             else:
-                found += check_leaves(ct, expected, child, f"cotangent {i} of the {name}", f"argument {i}")
+                found += check_leaves(_at_dtypes(ct, expected), expected, child, f"cotangent {i} of the {name}", f"argument {i}")
         return found
 
     def recorded(self) -> tuple[RecordedVjp, list]:
@@ -192,6 +193,23 @@ class UserVjp(NamedTuple):
         bwd, bwd_captured, has_ct = record_backward(self, (), contexts[0], residual_avals)
         fwd = intern(checked(fwd))
         return RecordedVjp(fwd, bwd, len(fwd_captured), has_ct, self.in_avals, self.out_avals), [*fwd_captured, *bwd_captured]
+
+
+def _at_dtypes(cts, expected):
+    """A tree of cotangents with floats of another width as those of the arguments: a float64 constant makes all of them wide."""
+    leaves, treedef = tree.flatten(cts, is_leaf=lambda x: x is None)
+    if len(leaves) != len(expected):
+        return cts
+    return tree.unflatten(treedef, [_at_dtype(x, a) for x, a in zip(leaves, expected, strict=True)])
+
+
+def _at_dtype(ct, expected):
+    if ct is None or type(ct) is Zero or getattr(ct, "dtype", None) == dtypes.float0 or expected.dtype == dtypes.float0:
+        return ct
+    given = aval_of(ct)
+    kinds = (dtypes.is_float, dtypes.is_complex)
+    same_kind = any(kind(given.dtype) and kind(expected.dtype) for kind in kinds)
+    return convert(ct, expected.dtype) if same_kind and given.dtype != expected.dtype else ct
 
 
 class RecordedVjp(NamedTuple):

@@ -267,3 +267,18 @@ def test_a_symbolic_zero_tells_its_type():
 
     f.defjvp(rule, symbolic_zeros=True)
     assert fm.grad(lambda x: f(x, np.array([2.0, 3.0])).sum())(1.0) == 5.0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_cotangents_of_another_width_are_converted(dtype):
+    f = fm.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * np.float64(3),))
+    gradient = fm.vjp(f, jnp.ones(2, dtype))[1](jnp.ones(2, dtype))[0]
+    assert gradient.dtype == dtype and gradient.tolist() == [3.0, 3.0]
+
+
+def test_cotangents_of_another_kind_are_refused():
+    f = fm.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * 1j,))
+    with pytest.raises(TypeError, match=r"expected f32\[\], got c"):
+        fm.grad(f)(np.float32(1))
