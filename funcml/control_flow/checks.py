@@ -310,8 +310,9 @@ def _rows_check(eqn: Eqn, shape, sizes, axes: Sequence[int], indices, found: _Fi
 
 def _bounds_check(eqn: Eqn, shape, axis: int, last: int, index, found: _Findings) -> None:
     """0 <= index <= last, for all of a vector or one; the message shows the first that is wrong."""
-    index = _array(ew.convert(index, dtypes.int32))
-    wrong = ew.or_(ew.lt(index, np.int32(0)), ew.gt(index, np.int32(last)))
+    dtype = gs.index_dtype(aval_of(index))
+    index = _array(ew.convert(index, dtype))
+    wrong = ew.or_(ew.lt(index, dtype.type(0)), ew.gt(index, dtype.type(last)))
     shown = index
     if aval_of(index).ndim:
         shown = reshape(dynamic_slice(index, (argmax(wrong, 0),), (1,)), ())

@@ -57,6 +57,10 @@ def test_scattered_and_gathered_rows_are_checked_one_by_one():
     assert "index 4" in message(lambda x, i: x[i], x, jnp.array([0, 4]), errors=index_checks)
 
 
+def test_indices_of_64_bits_are_compared_whole():
+    assert "index 8589934592" in message(lambda x, i: x[i], jnp.ones(3), np.asarray([2**33, 0]), errors=index_checks)
+
+
 def test_only_the_branch_that_is_taken_reports():
     def f(p, x):
         return lax.cond(p, positive, lambda x: 1.0 / x, x)
