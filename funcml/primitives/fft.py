@@ -56,8 +56,10 @@ class Fft(AxisPrimitive):
         batch, half = x.shape[: x.ndim - rank], (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
         expected = half if fft_type is FftType.IRFFT else fft_lengths
         if x.shape[x.ndim - rank :] != expected:
+            lengths = f"to {expected}, for" if fft_type is FftType.IRFFT else "to"
             raise ValueError(
-                f"{name} with fft_lengths {fft_lengths} expects last axes of lengths {expected}, got {x}; cut or pad it first"
+                f"{name}: FFT input shape {x.shape} minor dimensions must be equal {lengths} fft_lengths {fft_lengths}, got {x}; "
+                "cut or pad it first"
             )
         if fft_type is FftType.RFFT:
             return shaped((*batch, *half), dtypes.complex_dtype(x.dtype))

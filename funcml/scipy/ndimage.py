@@ -52,7 +52,7 @@ def map_coordinates(input, coordinates, order: int, mode: str = "constant", cval
     if index_of(name, "order", order) not in (0, 1):
         raise NotImplementedError(f"{name} requires order<=1, that is 0 or 1, got {order}")
     if mode not in _MODES:
-        raise NotImplementedError(f"{name}: mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
+        raise NotImplementedError(f"{name} does not yet support mode {mode!r}; it must be one of {', '.join(map(repr, _MODES))}")
     points = [as_array(array(c) if isinstance(c, list | tuple) else operand(name, c)) for c in coordinates]
     if len(points) != input.ndim:
         raise ValueError(f"{name} expects an array of positions for each axis of {input.aval}, got {len(points)}")

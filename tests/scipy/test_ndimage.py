@@ -87,7 +87,7 @@ def test_the_gradient_between_elements_is_the_slope():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda x: map_coordinates(x, [x], 2), NotImplementedError, "requires order<=1, that is 0 or 1, got 2"),
-    (lambda x: map_coordinates(x, [x], 1, "grid-wrap"), NotImplementedError, "mode must be one of"),
+    (lambda x: map_coordinates(x, [x], 1, "grid-wrap"), NotImplementedError, "support mode 'grid-wrap'; it must be one of"),
     (lambda x: map_coordinates(x, [x, x], 1), ValueError, r"for each axis of f32\[3\], got 2"),
     (lambda x: map_coordinates(x, [x + 1j], 1), ValueError, r"real positions, got c64\[3\]"),
     (lambda x: map_coordinates(x[:0], [x], 1, "wrap"), ValueError, "has no element to continue"),
