@@ -25,7 +25,7 @@ from funcml.control_flow.repeat import repeat, repeat_p
 from funcml.control_flow.scan import scan, scan_p
 from funcml.control_flow.while_loop import while_loop, while_p
 from funcml.core.avals import shaped
-from funcml.core.ir import Eqn, Jaxpr, Primitive, Var, intern
+from funcml.core.ir import Eqn, Jaxpr, Literal, Primitive, Var, intern
 from funcml.core.linear import Zero
 from funcml.core.source import describe
 from funcml.core.tracing import aval_of, bind, eval_jaxpr, rebind, require_frame, trace
@@ -294,7 +294,7 @@ def _array(x):
 def _starts_check(eqn: Eqn, shape, sizes, starts: Sequence, found: _Findings) -> None:
     """Windows: 0 <= start <= length - size along each axis."""
     for axis, (start, length, size) in enumerate(zip(starts, shape, sizes, strict=True)):
-        if size < length:
+        if type(start) is not Literal or not 0 <= start.value <= length - size:
             _bounds_check(eqn, shape, axis, length - size, start, found)
 
 

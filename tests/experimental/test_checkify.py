@@ -61,6 +61,15 @@ def test_indices_of_64_bits_are_compared_whole():
     assert "index 8589934592" in message(lambda x, i: x[i], jnp.ones(3), np.asarray([2**33, 0]), errors=index_checks)
 
 
+def test_an_axis_of_one_element_has_bounds_too():
+    def f(x, i):
+        return x[i] / 0
+
+    error, _ = funcml.vmap(checkify.checkify(f, errors=automatic_checks))(jnp.ones((2, 1)), jnp.array([0, 100]))
+    first, second = error.get().splitlines()
+    assert first == "at mapped index 0: division by zero" and "index 100" in second
+
+
 def test_only_the_branch_that_is_taken_reports():
     def f(p, x):
         return lax.cond(p, positive, lambda x: 1.0 / x, x)
