@@ -20,6 +20,7 @@ from funcml import (
     optax,
     random,
     scipy,
+    sharding,
     sparsity,
     tree,
     tree_util,
@@ -51,6 +52,7 @@ from funcml.placement import (
     process_count,
     process_index,
 )
+from funcml.sharding import make_mesh
 from funcml.sparsity import sparse_hessian, sparse_jacobian
 from funcml.transforms.custom_jvp import custom_jvp
 from funcml.transforms.custom_vjp import custom_vjp
@@ -112,6 +114,7 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
     "nn",
@@ -124,6 +127,7 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "sharding",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
