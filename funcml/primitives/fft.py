@@ -47,7 +47,7 @@ class Fft(AxisPrimitive):
         name = fft_type.name
         if x.ndim < rank:
             raise ValueError(
-                f"{name}: FFT input shape {x.shape} must have at least as many input dimensions as "
+                f"{name} input shape {x.shape} must have at least as many input dimensions as "
                 f"fft_lengths {tuple(fft_lengths)}, got {x}"
             )
         wanted = (dtypes.float32, dtypes.float64) if fft_type is FftType.RFFT else (dtypes.complex64, dtypes.complex128)
@@ -58,7 +58,7 @@ class Fft(AxisPrimitive):
         if x.shape[x.ndim - rank :] != expected:
             lengths = f"to {expected}, for" if fft_type is FftType.IRFFT else "to"
             raise ValueError(
-                f"{name}: FFT input shape {x.shape} minor dimensions must be equal {lengths} fft_lengths {fft_lengths}, got {x}; "
+                f"{name} input shape {x.shape} minor dimensions must be equal {lengths} fft_lengths {fft_lengths}, got {x}; "
                 "cut or pad it first"
             )
         if fft_type is FftType.RFFT:

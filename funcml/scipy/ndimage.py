@@ -55,7 +55,10 @@ def map_coordinates(input, coordinates, order: int, mode: str = "constant", cval
         raise NotImplementedError(f"{name} does not yet support mode {mode!r}; it must be one of {', '.join(map(repr, _MODES))}")
     points = [as_array(array(c) if isinstance(c, list | tuple) else operand(name, c)) for c in coordinates]
     if len(points) != input.ndim:
-        raise ValueError(f"{name} expects an array of positions for each axis of {input.aval}, got {len(points)}")
+        raise ValueError(
+            f"{name}: coordinates must be a sequence of length {input.ndim}, an array of positions for each axis of "
+            f"{input.aval}, got {len(points)}"
+        )
     if any(dtypes.is_complex(c.dtype) for c in points):
         raise ValueError(f"{name} expects real positions, got {', '.join(str(c.aval) for c in points)}")
     if not points:
