@@ -454,7 +454,13 @@ class _Marked:
     def _check(self, parameters) -> None:
         names = [p.name for p in parameters]
         variadic = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+        unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
         for name in self.names:
+            if name in unnamed:
+                raise ValueError(
+                    f"jit of {self.name}: {self.what}_argnames names {name!r}, which cannot be passed by name; "
+                    f"use {self.what}_argnums"
+                )
             if name not in names and not variadic:
                 raise ValueError(f"jit of {self.name}: {self.what}_argnames names {name!r}, but its parameters are {names}")
         for i in self.numbers:

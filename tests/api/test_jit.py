@@ -216,6 +216,8 @@ class _NoSignature:
         (lambda: fm.jit(lambda p: p)({"a": [object()]}), TypeError, r"p\['a'\]\[0\]"),
         (lambda: fm.jit(3), TypeError, "expects a function"),
         (lambda: fm.jit(lambda x: x, static_argnames="y"), ValueError, r"names 'y', but its parameters are \['x'\]"),
+        (lambda: fm.jit(lambda x, /, **k: x, static_argnames="x"), ValueError, "'x', which cannot .*use static_argnums"),
+        (lambda: fm.jit(lambda *xs: xs, donate_argnames="xs"), ValueError, "'xs', which cannot be passed by name"),
         (lambda: fm.jit(lambda x: x, static_argnums=3), ValueError, "names argument 3"),
         (lambda: fm.jit(lambda x: x, static_argnums="x"), TypeError, "takes ints"),
         (lambda: fm.jit(_NoSignature(), donate_argnames="a"), ValueError, "signature is not known.*donate_argnums"),
