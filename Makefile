@@ -8,11 +8,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= auto
 ARGS   ?=
+PROGRAMS ?= 10000
 
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test exhaustive lint bench
+.PHONY: demo test exhaustive fuzz lint bench
 
 demo: $(VENV)/.installed-examples
 	$(BIN)/python examples/digits.py $(ARGS)
@@ -22,6 +23,9 @@ test: $(VENV)/.installed-dev
 
 exhaustive: $(VENV)/.installed-dev
 	$(PYTEST) -m exhaustive $(ARGS)
+
+fuzz: $(VENV)/.installed-dev
+	$(PYTEST) tests/fuzz --programs $(PROGRAMS) $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -23,6 +23,10 @@ hypothesis.settings.load_profile("funcml")
 config.update("check_jaxprs", True)  # the output of every pass, in every test
 
 
+def pytest_addoption(parser):
+    parser.addoption("--programs", type=int, default=80, help="how many random programs tests/fuzz checks")
+
+
 @pytest.fixture(autouse=True)
 def _same_start():
     """Each test starts from the same settings and the same state of NumPy's global generator."""

@@ -4,10 +4,11 @@
 
 Each equation makes a pattern of those of its operands (None: depends on nothing). What moves elements without looking at them is
 run on the numbers of the elements. An index, and a matrix that multiplies, are looked at where their values are known. What has
-no rule lets every result depend on all that any operand depends on: patterns are never too small.
+no rule lets every result depend on all that any operand depends on: a pattern is never too small for the function itself.
 
 Derivatives that are zero everywhere (of floor, of comparisons, of whatever gives integers) cut the dependence. Inside
-functions with a derivative of their own they do not: such a derivative may be other than the true one.
+functions with a derivative of their own they do not: such a derivative may be other than the true one. One that depends on inputs
+which the function ignores is not seen.
 """
 
 from __future__ import annotations
