@@ -27,7 +27,7 @@ from funcml import (
 )
 from funcml.callbacks import effects_barrier, io_callback, pure_callback
 from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
-from funcml.core.config import config, debug_nans, default_prng_impl, enable_x64
+from funcml.core.config import config, debug_infs, debug_nans, default_prng_impl, enable_x64
 from funcml.core.values import Array
 from funcml.custom_derivatives import closure_convert, custom_gradient, fwd_and_bwd
 from funcml.derivatives import (
@@ -81,6 +81,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_infs",
     "debug_nans",
     "default_backend",
     "default_prng_impl",

@@ -41,7 +41,8 @@ from funcml.core.source import scoped
 from funcml.core.tracing import Tracer, aval_of, eval_jaxpr
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
-from funcml.lowering.execute import Program, check_for_nans, forget_programs, lowered, placed, when_scarce, wrap_all
+from funcml.lowering.execute import Program, check_results, forget_programs, lowered, placed, when_scarce, wrap_all
+from funcml.lowering.nonfinite import looks_for_nonfinite
 from funcml.transforms.call import call
 
 __all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "clear_caches", "jit"]
@@ -108,7 +109,7 @@ class _Entry:
 
     def is_direct(self) -> bool:
         """What `direct` is, once donation was checked."""
-        return self.plain and not self.captured and not self.program.indirect and not config.debug_nans
+        return self.plain and not self.captured and not self.program.indirect and not looks_for_nonfinite()
 
 
 _NO_CALL = (None, None, None, None)
@@ -286,8 +287,8 @@ class JitFunction:
 
     def _run(self, entry: _Entry, arrays):
         outs = entry.program.run([*entry.captured, *arrays] if entry.captured else arrays)
-        if config.debug_nans:
-            check_for_nans(f"jit of {self.name}", entry.traced.jaxpr, [*entry.captured, *arrays], outs, entry.program.device)
+        if looks_for_nonfinite():
+            check_results(f"jit of {self.name}", entry.traced.jaxpr, [*entry.captured, *arrays], outs, entry.program.device)
         if entry.unchecked_donation:
             entry.unchecked_donation = False
             entry.direct = entry.is_direct()

@@ -109,7 +109,7 @@ def test_many_threads_see_their_own_values():
 def test_trace_key_tells_the_traced_flags_apart():
     base = config.trace_key()
     other_values = {"enable_x64": True, "numpy_dtype_promotion": "strict", "numpy_rank_promotion": "raise",
-                    "default_matmul_precision": "high", "debug_nans": True, "disable_jit": True,
+                    "default_matmul_precision": "high", "debug_nans": True, "debug_infs": True, "disable_jit": True,
                     "default_prng_impl": "rbg", "random_seed_offset": 3}
     assert set(other_values) == {name for name, flag in FLAGS.items() if flag.traced}
     keys = {base}

@@ -136,6 +136,9 @@ disable_jit = _flag(
 debug_nans = _flag(
     "debug_nans", bool, False, traced=True,
     doc="A NaN among the results of a run is a FloatingPointError that names the operation which made it.")
+debug_infs = _flag(
+    "debug_infs", bool, False, traced=True,
+    doc="An infinity among the results of a run is a FloatingPointError that names the operation which made it.")
 check_jaxprs = _flag(
     "check_jaxprs", bool, False,
     doc="The output of every pass is type-checked. The tests turn it on.")

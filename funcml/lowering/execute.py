@@ -31,13 +31,13 @@ from funcml.dtypes import float0
 from funcml.lowering import disk_cache, pjrt, rules  # noqa: F401  (rules registers every lowering)
 from funcml.lowering.array import DeviceArray, asarray, scalar
 from funcml.lowering.emit import to_module
-from funcml.lowering.nans import refuse_nans
+from funcml.lowering.nonfinite import looks_for_nonfinite, refuse_nonfinite
 from funcml.transforms.simplify import dce
 
 __all__ = [
     "Program",
     "by_type",
-    "check_for_nans",
+    "check_results",
     "compiled",
     "forget_programs",
     "fused",
@@ -268,14 +268,14 @@ def run_program(jaxpr: Jaxpr, values: Sequence, origin=None) -> list[DeviceArray
                 with no_frames():
                     return [asarray(_plain(x)) for x in eval_jaxpr(jaxpr, arrays)]
     outs = compiled(jaxpr, device).run(arrays)
-    if config.debug_nans:
-        check_for_nans("a program", jaxpr, arrays, outs, device)
+    if looks_for_nonfinite():
+        check_results("a program", jaxpr, arrays, outs, device)
     return outs
 
 
-def check_for_nans(who: str, jaxpr: Jaxpr, arrays: Sequence, outs: Sequence, device=None) -> None:
-    """FloatingPointError if a result of a program that has run holds a NaN, with the operation that made it."""
-    refuse_nans(who, jaxpr, arrays, outs, lambda program, values: compiled(program, device).run(values))
+def check_results(who: str, jaxpr: Jaxpr, arrays: Sequence, outs: Sequence, device=None) -> None:
+    """FloatingPointError if a result of a program that has run holds a NaN or an infinity, where that is asked for."""
+    refuse_nonfinite(who, jaxpr, arrays, outs, lambda program, values: compiled(program, device).run(values))
 
 
 def _plain(x):
@@ -299,7 +299,8 @@ def run_primitive(primitive: Primitive, operands: Sequence, params: dict):
     if params:
         key.extend(params.items())
     program = _one_equation.get(tuple(key))
-    if program is None or not program.single or config.debug_nans:  # with several devices always, since keys then name one
+    if program is None or not program.single or config.debug_nans or config.debug_infs:
+        # with several devices always, since keys then name one
         return _run_equation(primitive, operands, params, key)
     array = _new_array(DeviceArray)
     (array._buffer,) = program._run(buffers)
@@ -316,8 +317,8 @@ def _run_equation(primitive: Primitive, operands: Sequence, params: dict, key: l
         program = _one_equation[found_key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
         program.single = program.single and not primitive.multiple_results
     outs = program.run(arrays)
-    if config.debug_nans:
-        check_for_nans(primitive.name, _one_equation_program(primitive, [a.aval for a in arrays], params), arrays, outs, device)
+    if looks_for_nonfinite():
+        check_results(primitive.name, _one_equation_program(primitive, [a.aval for a in arrays], params), arrays, outs, device)
     return outs if primitive.multiple_results else outs[0]
 
 
@@ -335,7 +336,7 @@ def _one_equation_program(primitive, avals: list[ShapedArray], params: dict) -> 
     found = primitive.infer(tuple(avals), params)
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in (found if primitive.multiple_results else (found,))]
-    source = here(2) if config.debug_nans else None
+    source = here(2) if looks_for_nonfinite() else None
     return Jaxpr(invars, [Eqn(primitive, tuple(invars), tuple(outvars), params, source)], outvars)
 
 
@@ -407,7 +408,7 @@ def fused(function: Callable | None = None, *, static: Sequence[str] = ()):
         except (_Unfusable, TypeError):
             return public(*args, **kwargs)
         if found is None:  # with several devices always, since keys then name one
-            if config.disable_jit or config.debug_nans:
+            if config.disable_jit or looks_for_nonfinite():
                 return public(*args, **kwargs)
             operands, device = placed(operands)
             cache_key = (*cache_key, device) if _device_count() > 1 else cache_key
@@ -487,7 +488,7 @@ def _remember(programs: dict, function: Callable, arrays: tuple, fixed: tuple):
     """The result of a call; and, unless it is known not to be possible, its program for the next one."""
     key = (config._trace_key, *[x.aval for x in arrays], *fixed)
     out = function(*arrays, *fixed)
-    if key in programs or config.disable_jit or config.debug_nans or _device_count() > 1:
+    if key in programs or config.disable_jit or looks_for_nonfinite() or _device_count() > 1:
         return out
     _make_room(programs)
     jaxpr, captured = trace(lambda *tracers: [function(*tracers, *fixed)], [x.aval for x in arrays])

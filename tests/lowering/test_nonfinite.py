@@ -1,4 +1,4 @@
-"""`config.debug_nans`: a NaN among results is an error that names what made it."""
+"""`config.debug_nans` and `debug_infs`: a NaN, or an infinity, among results is an error that names what made it."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import funcml
 import funcml.numpy as jnp
 from funcml import lax
-from funcml.core.config import config, debug_nans
+from funcml.core.config import config, debug_infs, debug_nans
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def divide(x):
 ])  # fmt: skip
 def test_the_operation_and_the_line_are_named(f):
     for _ in range(2):
-        with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in div \(.*test_debug_nans"):
+        with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in div \(.*test_nonfinite"):
             f(jnp.ones(2))
 
 
@@ -55,3 +55,29 @@ def test_off_again():
         f(jnp.ones(2))
     with debug_nans(False):
         assert np.isnan(f(jnp.ones(2))).all()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: 1.0 / (x - x), funcml.jit(lambda x: 1.0 / (x - x)),
+    funcml.jit(lambda x: lax.scan(lambda c, y: (c, c / (y - y)), 1.0, x[None])[1]),
+])  # fmt: skip
+def test_infinities(f):
+    x = jnp.ones(2)
+    assert np.isinf(np.asarray(f(x))).all()
+    with debug_infs(True):
+        with pytest.raises(FloatingPointError, match=r"invalid value \(inf\) encountered in div \(.*test_nonfinite"):
+            f(x)
+
+
+def test_an_infinite_input_and_one_that_reaches_no_output():
+    x = jnp.array([1.0, np.inf])
+    with debug_infs(True):
+        with pytest.raises(FloatingPointError, match=r"\(inf\) encountered in input 0 of the program, f32\[2\]"):
+            funcml.jit(lambda x: x * 2.0)(x)
+        np.testing.assert_array_equal(funcml.jit(lambda x: 1.0 / x)(x), [1.0, 0.0])
+
+
+def test_complex_infinities():
+    x = jnp.array([1e38 + 0.0j])
+    with debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\)"):
+        funcml.jit(lambda x: x * 10.0)(x).block_until_ready()
