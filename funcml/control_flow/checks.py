@@ -47,6 +47,7 @@ __all__ = [
     "Fault",
     "InfError",
     "JaxRuntimeError",
+    "MOVES",
     "NaNError",
     "OOBError",
     "bind_check",
@@ -235,7 +236,7 @@ def _checked_equation(eqn: Eqn, operands: Sequence, errors: frozenset, found: _F
         return outs[n:]
     _operand_checks(eqn, operands, errors, found)
     outs = rebind(eqn, operands)
-    if primitive.name not in _MOVES:
+    if primitive.name not in MOVES:
         _result_checks(eqn, outs, errors, found)
     return outs
 
@@ -256,7 +257,7 @@ def _any(flags):
 
 
 #: operations that give elements of their operands, or what the user wrote
-_MOVES = frozenset((
+MOVES = frozenset((
     "broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "rev",
     "select_n", "gather", "scatter", "copy", "name", "convert_element_type", "convert", "optimization_barrier", "expand_dims",
     "squeeze", "sort", "neg", "real", "imag", "stop_gradient", "reduce_precision", "bitcast_convert", "split", "abs",

@@ -317,7 +317,7 @@ def _run_equation(primitive: Primitive, operands: Sequence, params: dict, key: l
         program = _one_equation[found_key] = _compile_equation(primitive, [a.aval for a in arrays], params, device)
         program.single = program.single and not primitive.multiple_results
     outs = program.run(arrays)
-    if looks_for_nonfinite():
+    if looks_for_nonfinite(primitive.name):
         check_results(primitive.name, _one_equation_program(primitive, [a.aval for a in arrays], params), arrays, outs, device)
     return outs if primitive.multiple_results else outs[0]
 

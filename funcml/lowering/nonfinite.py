@@ -1,6 +1,6 @@
 """`config.debug_nans` and `config.debug_infs`: which operation made the NaN, or the infinity, that a program gave.
 
-    looks_for_nonfinite : () -> bool                                       whether one of the two is on
+    looks_for_nonfinite : (name) -> bool                                   whether one of the two is on
     refuse_nonfinite : (who, program, inputs, outputs, run) -> None        FloatingPointError if an output holds one
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funcml import dtypes
-from funcml.control_flow.checks import InfError, NaNError, checkify_jaxpr
+from funcml.control_flow.checks import MOVES, InfError, NaNError, checkify_jaxpr
 from funcml.core.config import config
 from funcml.core.ir import Jaxpr, has_effects, intern, sub_programs
 from funcml.core.source import describe
@@ -35,9 +35,9 @@ class _Kind(NamedTuple):
 _NAN, _INF = _Kind("nan", NaNError, np.isnan), _Kind("inf", InfError, np.isinf)
 
 
-def looks_for_nonfinite() -> bool:
-    """Whether results are looked at."""
-    return config.debug_nans or config.debug_infs
+def looks_for_nonfinite(name: str = "") -> bool:
+    """Whether results are looked at: those of programs, and of single operations `name` that do more than move elements."""
+    return (config.debug_nans or config.debug_infs) and name not in MOVES
 
 
 def refuse_nonfinite(who: str, jaxpr: Jaxpr, inputs: Sequence, outs: Sequence, run: Callable) -> None:

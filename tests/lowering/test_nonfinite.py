@@ -77,6 +77,13 @@ def test_an_infinite_input_and_one_that_reaches_no_output():
         np.testing.assert_array_equal(funcml.jit(lambda x: 1.0 / x)(x), [1.0, 0.0])
 
 
+def test_constants_of_library_functions_are_no_fault():
+    x = jnp.ones((2, 3))
+    with debug_infs(True):
+        np.testing.assert_allclose(funcml.nn.logsumexp(x, axis=1), 1.0 + np.log(3.0), rtol=1e-6)
+        np.testing.assert_allclose(jnp.max(x), 1.0)
+
+
 def test_complex_infinities():
     x = jnp.array([1e38 + 0.0j])
     with debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\)"):
