@@ -26,7 +26,7 @@ from funcml import (
     tree_util,
 )
 from funcml.callbacks import effects_barrier, io_callback, pure_callback
-from funcml.compilation import ShapeDtypeStruct, clear_caches, jit
+from funcml.compilation import clear_caches, jit
 from funcml.core.config import config, debug_infs, debug_nans, default_prng_impl, enable_x64
 from funcml.core.values import Array
 from funcml.custom_derivatives import closure_convert, custom_gradient, fwd_and_bwd
@@ -52,6 +52,7 @@ from funcml.placement import (
     process_count,
     process_index,
 )
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.sharding import make_mesh
 from funcml.sparsity import sparse_hessian, sparse_jacobian
 from funcml.transforms.custom_jvp import custom_jvp

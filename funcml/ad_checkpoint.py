@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from funcml.arguments import Call as UserCall
 from funcml.arguments import argument_name, as_value, flatten_call, is_array_like, trace_call
-from funcml.compilation import ShapeDtypeStruct
 from funcml.control_flow.scan import scan_p
 from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
@@ -16,6 +15,7 @@ from funcml.core.source import Source, describe
 from funcml.core.tracing import aval_of
 from funcml.dtypes import is_inexact
 from funcml.primitives.identities import name_p
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.transforms.call import Call
 from funcml.transforms.costs import bytes_of
 from funcml.transforms.linearize import linearize_jaxpr

@@ -10,13 +10,13 @@ import numpy as np
 
 from funcml import dtypes, tree
 from funcml.arguments import as_value, is_array_like
-from funcml.compilation import ShapeDtypeStruct
 from funcml.control_flow import host
 from funcml.core.avals import shaped
 from funcml.core.errors import user_facing
 from funcml.core.ir import Primitive
 from funcml.core.tracing import aval_of, bind, current_frame
 from funcml.lowering.array import asarray
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.transforms.custom_vjp import custom_vjp
 
 __all__ = ["call_host", "effects_barrier", "io_callback", "pure_callback"]

@@ -17,8 +17,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from funcml import tree
 from funcml.arguments import (
     Call,
@@ -32,7 +30,7 @@ from funcml.arguments import (
     with_exact_scalars,
 )
 from funcml.core import tracing
-from funcml.core.avals import ShapedArray, shaped
+from funcml.core.avals import ShapedArray
 from funcml.core.config import config
 from funcml.core.errors import hide_internal_frames
 from funcml.core.ir import Jaxpr, clear_interned, intern
@@ -43,50 +41,10 @@ from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray
 from funcml.lowering.execute import Program, check_results, forget_programs, lowered, placed, when_scarce, wrap_all
 from funcml.lowering.nonfinite import looks_for_nonfinite
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.transforms.call import call
 
-__all__ = ["Compiled", "JitFunction", "Lowered", "ShapeDtypeStruct", "TracedFunction", "clear_caches", "jit"]
-
-
-class ShapeDtypeStruct:
-    """The shape and dtype of an array, without the array: what `eval_shape` gives, and `.lower` takes."""
-
-    __slots__ = ("shape", "dtype", "weak_type")
-
-    def __init__(self, shape, dtype, *, weak_type: bool = False):
-        self.shape = tuple(shape)
-        self.dtype = dtype if getattr(dtype, "kind", None) == "K" else np.dtype(dtype)
-        self.weak_type = weak_type
-
-    @property
-    def aval(self):
-        """The abstract value it describes."""
-        return shaped(self.shape, self.dtype, self.weak_type)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a ShapeDtypeStruct without axes")
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval
-
-    def __hash__(self) -> int:
-        return hash(self.aval)
+__all__ = ["Compiled", "JitFunction", "Lowered", "TracedFunction", "clear_caches", "jit"]
 
 
 class _Entry:

@@ -27,7 +27,6 @@ from funcml.arguments import (
     origin_of,
     trace_call,
 )
-from funcml.compilation import ShapeDtypeStruct
 from funcml.core.avals import ShapedArray
 from funcml.core.errors import user_facing
 from funcml.core.linear import Zero
@@ -36,6 +35,7 @@ from funcml.lowering.execute import run_program
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.elementwise import convert
 from funcml.primitives.tangents import tangent_aval
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.transforms.jvp import jvp_jaxpr
 from funcml.transforms.linearize import evaluate_grad, grad_jaxpr, linearize_jaxpr, vjp_jaxpr
 from funcml.transforms.transpose import transpose_jaxpr

@@ -227,3 +227,9 @@ def test_every_flag_is_documented_and_keeps_its_default():
         assert flag.__doc__ and flag.__doc__.endswith(".")
         assert flag.checked(flag.default) == flag.default
         assert getattr(settings, flag.name) is flag
+
+
+def test_x64_under_its_other_name():
+    with settings.enable_x64(True):
+        assert config.x64_enabled
+    assert not config.x64_enabled

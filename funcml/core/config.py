@@ -237,6 +237,11 @@ class Config:
         """What every flag is in this thread, now."""
         return {name: getattr(self, name) for name in FLAGS}
 
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether `enable_x64` is on, under JAX's name."""
+        return self.enable_x64
+
     def trace_key(self) -> tuple:
         """The flags that change how a function is traced: a part of the key of every traced program."""
         return self._trace_key

@@ -9,7 +9,6 @@ import numpy as np
 
 from funcml.arguments import as_traced, as_value, describe_value, is_array_like
 from funcml.callbacks import io_callback, pure_callback
-from funcml.compilation import ShapeDtypeStruct
 from funcml.control_flow.lanes import looped
 from funcml.core import ir
 from funcml.core.avals import ShapedArray, shaped
@@ -20,6 +19,7 @@ from funcml.core.tracing import aval_of, bind, trace
 from funcml.lowering.compositions import composed
 from funcml.lowering.emit import lowers
 from funcml.primitives.tangents import instantiate, tangent_aval
+from funcml.shape_dtype import ShapeDtypeStruct
 from funcml.transforms.call import call_p
 
 __all__ = ["Primitive"]

@@ -267,3 +267,10 @@ def test_programs_are_given_back_before_the_memory_maps_run_out(monkeypatch):
 
 def test_map_pressure_counts_the_maps_of_the_process():
     assert 0 <= execute.pjrt.map_pressure() < 1
+
+
+def test_shape_dtype_structs_like_values():
+    like = fm.ShapeDtypeStruct.like
+    assert like(fm.random.key(0)).dtype == fm.random.key(0).dtype
+    assert like(2.0).weak_type and like(fm.numpy.ones((2, 3))) == fm.ShapeDtypeStruct((2, 3), "float32")
+    assert like(np.ones(3)).update(shape=(4,)) == fm.ShapeDtypeStruct((4,), "float64")
