@@ -168,9 +168,10 @@ class JaxVjp(_JaxRule):
     """The rule of a `jax.custom_vjp` function: what `jax.vjp` makes of its equation. The residuals are the operands."""
 
     __slots__ = ()
+    symbolic = False
 
-    def forward(self, consts, primals):
-        """(rule consts, primals) -> (outputs, residuals, context)."""
+    def forward(self, consts, primals, perturbed):
+        """(rule consts, primals, which of them move) -> (outputs, residuals, context)."""
         return eval_jaxpr(self.primal, [*self.primal_consts, *primals]), list(primals), None
 
     def backward(self, consts, context, residuals, cts) -> list:

@@ -283,11 +283,13 @@ _RENAMED = {
 }
 
 
+_PRIMITIVES = {primitive.name: primitive for primitive in reversed(RULES)}
+
+
 def __getattr__(name: str):
     """The primitive `<name>_p`, as JAX calls it: what `eqn.primitive` of a program is compared with."""
     if name.endswith("_p") and not name.startswith("_"):
-        wanted = _RENAMED.get(name[:-2], name[:-2])
-        for primitive in RULES:
-            if primitive.name == wanted:
-                return primitive
+        found = _PRIMITIVES.get(_RENAMED.get(name[:-2], name[:-2]))
+        if found is not None:
+            return found
     raise AttributeError(f"module 'funcml.lax' has no attribute {name!r}")
