@@ -11,6 +11,7 @@ and is handed to the function unchanged.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from funcml import dtypes, tree
 from funcml.core.avals import ShapedArray, shaped
 from funcml.core.check import checked
 from funcml.core.ir import Jaxpr, Literal, intern
-from funcml.core.tracing import aval_of, bind, current_frame, eval_jaxpr, trace
+from funcml.core.tracing import Tracer, aval_of, bind, current_frame, eval_jaxpr, trace
 from funcml.core.values import Array
 from funcml.lowering import pjrt
 from funcml.lowering.array import DeviceArray, asarray
@@ -40,6 +41,7 @@ __all__ = [
     "is_array_like",
     "normalise_argnums",
     "origin_of",
+    "positive_int",
     "trace_call",
     "with_exact_scalars",
 ]
@@ -96,6 +98,21 @@ def function_name(function: Callable) -> str:
     """The name to show for a function."""
     inner = getattr(function, "func", function)
     return getattr(inner, "__name__", None) or type(inner).__name__
+
+
+def positive_int(who: str, name: str, value) -> int | None:
+    """An option of `who` that is a positive int, known when the function is recorded, or None.
+
+    >>> positive_int("vmap", "chunk_size", 4)
+    4
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or isinstance(value, Tracer) or not hasattr(value, "__index__"):
+        raise TypeError(f"{who}: {name} must be an int or None, got {value!r}; it must be known when the function is recorded")
+    if operator.index(value) < 1:
+        raise ValueError(f"{who}: {name} must be positive, got {operator.index(value)}")
+    return operator.index(value)
 
 
 def is_array_like(x) -> bool:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from funcml.control_flow.programs import rearranged
 from funcml.control_flow.scan import scan
 from funcml.core.ir import Jaxpr, MappedAxis
@@ -17,22 +15,7 @@ from funcml.primitives.shaping import concatenate, slice_in_dim
 from funcml.transforms.rewriting import Rewritten, remembered
 from funcml.transforms.vmap import vmap_jaxpr
 
-__all__ = ["checked_chunk_size", "chunked_jaxpr"]
-
-
-def checked_chunk_size(who: str, chunk_size) -> int | None:
-    """`chunk_size` as a positive int, or None.
-
-    >>> checked_chunk_size("vmap", 4)
-    4
-    """
-    if chunk_size is None:
-        return None
-    if isinstance(chunk_size, bool) or not hasattr(chunk_size, "__index__"):
-        raise TypeError(f"{who}: chunk_size must be an int or None, got {chunk_size!r}")
-    if operator.index(chunk_size) < 1:
-        raise ValueError(f"{who}: chunk_size must be positive, got {operator.index(chunk_size)}")
-    return operator.index(chunk_size)
+__all__ = ["chunked_jaxpr"]
 
 
 @remembered

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from funcml import dtypes, tree
-from funcml.arguments import as_value, describe_value, function_name, is_array_like, normalise_argnums
-from funcml.chunks import checked_chunk_size
+from funcml.arguments import as_value, describe_value, function_name, is_array_like, normalise_argnums, positive_int
 from funcml.core.errors import user_facing
 from funcml.core.tracing import aval_of
 from funcml.derivatives import check_inputs, jvp, split_arguments, vjp
@@ -41,7 +40,7 @@ def jacfwd(
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
-    chunk_size = checked_chunk_size("jacfwd", chunk_size)
+    chunk_size = positive_int("jacfwd", "chunk_size", chunk_size)
 
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):
@@ -84,7 +83,7 @@ def jacrev(
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
-    chunk_size = checked_chunk_size("jacrev", chunk_size)
+    chunk_size = positive_int("jacrev", "chunk_size", chunk_size)
 
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):

@@ -16,9 +16,10 @@ from funcml.arguments import (
     function_name,
     is_array_like,
     origin_of,
+    positive_int,
     trace_call,
 )
-from funcml.chunks import checked_chunk_size, chunked_jaxpr
+from funcml.chunks import chunked_jaxpr
 from funcml.core.errors import user_facing
 from funcml.core.ir import MappedAxis
 from funcml.core.named_axes import axis_in_scope
@@ -59,7 +60,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes_type(fun, in_axes, "in_axes")
-    chunk_size = checked_chunk_size("vmap", chunk_size)
+    chunk_size = positive_int("vmap", "chunk_size", chunk_size)
     if chunk_size is not None and axis_name is not None:
         raise ValueError(f"vmap of {function_name(fun)}: chunk_size cannot be given with axis_name={axis_name!r}, since the "
                          "examples of one chunk cannot communicate with those of another; leave one of them out")

@@ -48,7 +48,7 @@ def check_products(
     smooth = [i for i, y in enumerate(want) if dtypes.is_inexact(y.dtype)]
     if not moving or not smooth:
         return
-    f = _restrict(flat, args, moving, smooth)
+    f = restrict(flat, args, moving, smooth)
     x = [args[i] for i in moving]
     t = [_random_like(rng, a) for a in x]
     ct = [_random_like(rng, want[i]) for i in smooth]
@@ -63,15 +63,15 @@ def check_products(
     if "jvp" in products:
         _agree("jvp and differences", tangent, _slope(*found["values"], step), 1e2 * rtol, 1e2 * atol)
     if "vjp" in products:
-        _agree("vjp and jvp", [_pair(found["vjp"], t)], [_pair(ct, tangent)], rtol, atol)
+        _agree("vjp and jvp", [pair(found["vjp"], t)], [pair(ct, tangent)], rtol, atol)
     if "checkpoint" in products:
         _agree("checkpoint", found["checkpoint"], found["vjp"], rtol, atol)
     if second:
         forward = found["forward over reverse"]
         _agree("forward over reverse and differences", forward, _slope(*found["gradients"], step), 1e2 * rtol, 1e2 * atol)
-        want_two = [_pair(t, forward)]
-        _agree("reverse over reverse", [_pair(found["reverse over reverse"], t)], want_two, 10 * rtol, 10 * atol)
-        _agree("forward over forward", [_pair(ct, found["forward over forward"])], want_two, 10 * rtol, 10 * atol)
+        want_two = [pair(t, forward)]
+        _agree("reverse over reverse", [pair(found["reverse over reverse"], t)], want_two, 10 * rtol, 10 * atol)
+        _agree("forward over forward", [pair(ct, found["forward over forward"])], want_two, 10 * rtol, 10 * atol)
 
 
 def _derivatives(f, second: bool, checkpoint: bool, x, ahead, behind, t, ct) -> dict:
@@ -136,7 +136,7 @@ def _flat(fn) -> Callable:
     return flat
 
 
-def _restrict(flat, args, moving, smooth) -> Callable:
+def restrict(flat, args, moving, smooth) -> Callable:
     """The function of the arguments `moving` to the outputs `smooth`."""
 
     @functools.wraps(flat)
@@ -150,7 +150,7 @@ def _restrict(flat, args, moving, smooth) -> Callable:
     return restricted
 
 
-def _pair(cts, tangents):
+def pair(cts, tangents):
     """The real part of the sum of products, without conjugation: how cotangents act on tangents, for functions that
     need not be holomorphic too."""
     return np.asarray(sum(np.sum(np.asarray(c) * np.asarray(t)).real for c, t in zip(cts, tangents, strict=True)))

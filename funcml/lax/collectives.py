@@ -26,6 +26,7 @@ from funcml.primitives import collectives
 from funcml.primitives.axes import canonical_axis, moveaxis, reshape
 from funcml.primitives.elementwise import add, convert, div, mul
 from funcml.primitives.shaping import slice_in_dim
+from funcml.primitives.tangents import filled
 
 __all__ = [
     "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "ppermute",
@@ -94,7 +95,7 @@ def _mean(x, names, groups, size):
     x = array("pmean", x)
     if not dtypes.is_inexact(x.dtype):
         x = convert(x, dtypes.float32)
-    return div(_sum(x, names, groups, size), collectives.filled(size, aval_of(x)))
+    return div(_sum(x, names, groups, size), filled(aval_of(x), size))
 
 
 def pmax(x, axis_name, *, axis_index_groups=None):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcml import dtypes, tree
+from funcml.arguments import positive_int
 from funcml.control_flow.programs import parts, recorded
 from funcml.control_flow.repeat import repeat
 from funcml.control_flow.scan import scan as bind_scan
@@ -20,7 +21,7 @@ from funcml.core.tracing import Tracer, aval_of, current_frame, eval_jaxpr, valu
 from funcml.lax.bodies import array_leaf, check_carry, flatten_arrays, record, settle_carry
 from funcml.lax.segments import checked_choice
 from funcml.lax.segments import run as run_checkpointed
-from funcml.lax.shaping import concatenate, index_in_dim, reshape, slice_in_dim, stack
+from funcml.lax.shaping import index_in_dim, stack
 from funcml.primitives import elementwise as ew
 from funcml.vectorise import vmap
 
@@ -45,7 +46,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: i
     who = "lax.while_loop"
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError(f"{who} expects two callables, got {cond_fun!r} and {body_fun!r}")
-    max_steps = _checked_max_steps(who, max_steps)
+    max_steps = positive_int(who, "max_steps", max_steps)
     init, treedef = flatten_arrays(who, "init_val", init_val)
     if config.disable_jit and current_frame() is None:
         val = tree.unflatten(treedef, init)
@@ -72,16 +73,6 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, *, max_steps: i
 _BOOL = aval_of(np.bool_(True))
 
 
-def _checked_max_steps(who: str, max_steps: int | None) -> int | None:
-    if max_steps is None:
-        return None
-    if isinstance(max_steps, bool) or not hasattr(max_steps, "__index__"):
-        raise TypeError(f"{who}: max_steps must be an int that is known when the function is recorded, got {max_steps!r}")
-    if operator.index(max_steps) < 1:
-        raise ValueError(f"{who}: max_steps must be positive, got {operator.index(max_steps)}")
-    return operator.index(max_steps)
-
-
 @user_facing
 def fori_loop(
     lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None, max_steps: int | None = None
@@ -100,7 +91,7 @@ def fori_loop(
     if not callable(body_fun):
         raise TypeError(f"{who} expects a callable, got {body_fun!r} of type {type(body_fun).__name__}")
     lower, upper = _bounds(who, lower, upper)
-    max_steps = _checked_max_steps(who, max_steps)
+    max_steps = positive_int(who, "max_steps", max_steps)
     if config.disable_jit and current_frame() is None:
         val = tree.map(lambda x: array_leaf(who, x, "init_val"), init_val)
         for i in range(int(lower), int(upper)):
@@ -305,15 +296,6 @@ def map(f: Callable, xs, *, batch_size: int | None = None):
     """
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    values, treedef = flatten_arrays("lax.map", "xs", xs)
-    length, size = _length("lax.map", xs, values, None), operator.index(batch_size)
-    if size < 1:
-        raise ValueError(f"lax.map: batch_size must be positive, got {size}")
-    whole = length - length % size
-    batches = [reshape(slice_in_dim(x, 0, whole), (whole // size, size, *aval_of(x).shape[1:])) for x in values]
-    done = scan(lambda _, x: (None, vmap(f)(x)), None, tree.unflatten(treedef, batches), length=whole // size)[1]
-    done = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), done)
-    if whole == length:
-        return done
-    rest = vmap(f)(tree.unflatten(treedef, [slice_in_dim(x, whole, length) for x in values]))
-    return tree.map(lambda a, b: concatenate([a, b], 0), done, rest)
+    values, _ = flatten_arrays("lax.map", "xs", xs)
+    _length("lax.map", xs, values, None)
+    return vmap(f, chunk_size=positive_int("lax.map", "batch_size", batch_size))(xs)

@@ -14,8 +14,6 @@ axis. A derivative is that of the function of the whole batch: each example may 
 
 from __future__ import annotations
 
-import numpy as np
-
 from funcml import dtypes
 from funcml.core.avals import shaped
 from funcml.core.ir import Primitive
@@ -26,16 +24,11 @@ from funcml.primitives.batching import spread_at_front
 from funcml.primitives.elementwise import convert, div, eq, mul, select
 from funcml.primitives.reductions import reduce_max, reduce_min
 from funcml.primitives.shaping import concatenate, iota, slice_in_dim
-from funcml.primitives.tangents import zero_tangent
+from funcml.primitives.tangents import filled, zero_tangent, zeros
 
-__all__ = ["all_gather", "axis_index", "exchange", "filled", "pmax", "pmin", "ppermute", "psum", "reduce_scatter"]
+__all__ = ["all_gather", "axis_index", "exchange", "pmax", "pmin", "ppermute", "psum", "reduce_scatter"]
 
 Groups = tuple[tuple[int, ...], ...] | None
-
-
-def filled(value, aval):
-    """An array of the type `aval` whose elements are all the number `value`."""
-    return broadcast_in_dim(np.asarray(value, aval.dtype)[()], aval.shape)
 
 
 def _rows(x, sources):
@@ -49,7 +42,7 @@ def _rows(x, sources):
             j += 1
         if first is None:
             aval = aval_of(x)
-            pieces.append(filled(0, aval.update(shape=(j - i, *aval.shape[1:]))))
+            pieces.append(zeros(aval.update(shape=(j - i, *aval.shape[1:]))))
         else:
             pieces.append(slice_in_dim(x, first, first + j - i))
         i = j
@@ -75,11 +68,19 @@ def _shared_in_groups(x, size: int):
     return broadcast_in_dim(x, (shape[0], size, *shape[1:]), (0, *range(2, len(shape) + 1)))
 
 
-def _untouched(primitive: Primitive, axis, operands, dims, params):
-    """The result of a collective over other axes than the mapped one, which stays in front."""
-    x = moveaxis(operands[0], dims[0], 0)
-    shifted = {**params, "axis": params["axis"] + 1} if "axis" in params else params
-    return bind(primitive, (x,), shifted), 0
+class AlongOneAxis(AxisPrimitive):
+    """A collective over one named axis whose result may differ from example to example."""
+
+    def along(self, x, n: int, **params):
+        """The result for all n examples of the axis, which is in front of `x`; and where the mapped axis is in it."""
+        raise NotImplementedError
+
+    def batch_rule(self, mapped, operands, dims, *, axis_names, **params):
+        if mapped.name in axis_names:
+            return self.along(spread_at_front(mapped, operands[0], dims[0]), mapped.size, **params)
+        x = moveaxis(operands[0], dims[0], 0)
+        shifted = {**params, "axis": params["axis"] + 1} if "axis" in params else params
+        return bind(self, (x,), {"axis_names": axis_names, **shifted}), 0
 
 
 class Reducing(AxisPrimitive):
@@ -118,7 +119,7 @@ class Psum(Reducing):
         return reduce_sum(x, axes)
 
     def repeat(self, x, n):
-        return mul(x, filled(n, aval_of(x)))
+        return mul(x, filled(aval_of(x), n))
 
     # out_i = sum_j x_j for each i  =>  ct_j = sum_i ct_i
     def transpose_rule(self, ct, x, *, axis_names, groups):
@@ -143,10 +144,10 @@ class Extreme(Reducing):
             return out, zero_tangent(out)
         chosen = eq(x, out)
         count = psum(convert(chosen, aval_of(t).dtype), axis_names, groups)
-        return out, div(psum(select(chosen, t, filled(0, aval_of(t))), axis_names, groups), count)
+        return out, div(psum(select(chosen, t, zeros(aval_of(t))), axis_names, groups), count)
 
 
-class AllGather(AxisPrimitive):
+class AllGather(AlongOneAxis):
     """x of each example of the group, along a new axis `axis` of length `size`."""
 
     def type_rule(self, x, *, axis_names, axis, size, groups):
@@ -156,18 +157,14 @@ class AllGather(AxisPrimitive):
     def transpose_rule(self, ct, x, *, axis_names, axis, size, groups):
         return [reduce_scatter(ct, axis_names, axis, size, groups)]
 
-    def batch_rule(self, mapped, operands, dims, *, axis_names, axis, size, groups):
-        params = {"axis_names": axis_names, "axis": axis, "size": size, "groups": groups}
-        if mapped.name not in axis_names:
-            return _untouched(self, mapped, operands, dims, params)
-        x = spread_at_front(mapped, operands[0], dims[0])
+    def along(self, x, n, *, axis, size, groups):
         if groups is None:
             return moveaxis(x, 0, axis), None
         out = _from_groups(_shared_in_groups(_by_groups(x, groups), size), groups)
         return moveaxis(out, 1, axis + 1), 0
 
 
-class ReduceScatter(AxisPrimitive):
+class ReduceScatter(AlongOneAxis):
     """The sum over the group of x[.., own number, ..] at axis `axis` of length `size`, which goes."""
 
     def type_rule(self, x, *, axis_names, axis, size, groups):
@@ -177,18 +174,14 @@ class ReduceScatter(AxisPrimitive):
     def transpose_rule(self, ct, x, *, axis_names, axis, size, groups):
         return [all_gather(ct, axis_names, axis, size, groups)]
 
-    def batch_rule(self, mapped, operands, dims, *, axis_names, axis, size, groups):
-        params = {"axis_names": axis_names, "axis": axis, "size": size, "groups": groups}
-        if mapped.name not in axis_names:
-            return _untouched(self, mapped, operands, dims, params)
-        x = spread_at_front(mapped, operands[0], dims[0])
+    def along(self, x, n, *, axis, size, groups):
         if groups is None:
             return reduce_sum(x, (0,)), axis
         sums = moveaxis(reduce_sum(_by_groups(x, groups), (1,)), axis + 1, 1)
         return _from_groups(sums, groups), 0
 
 
-class Exchange(AxisPrimitive):
+class Exchange(AlongOneAxis):
     """Element j of the result of example i is element i of example j, along axis `axis` of length `size`."""
 
     def type_rule(self, x, *, axis_names, axis, size, groups):
@@ -198,18 +191,14 @@ class Exchange(AxisPrimitive):
     def transpose_rule(self, ct, x, *, axis_names, axis, size, groups):
         return [exchange(ct, axis_names, axis, size, groups)]
 
-    def batch_rule(self, mapped, operands, dims, *, axis_names, axis, size, groups):
-        params = {"axis_names": axis_names, "axis": axis, "size": size, "groups": groups}
-        if mapped.name not in axis_names:
-            return _untouched(self, mapped, operands, dims, params)
-        x = spread_at_front(mapped, operands[0], dims[0])
+    def along(self, x, n, *, axis, size, groups):
         if groups is None:
             return moveaxis(x, 0, axis), axis + 1
         x = moveaxis(_by_groups(x, groups), axis + 2, 1)
         return _from_groups(moveaxis(x, 2, axis + 2), groups), 0
 
 
-class Ppermute(AxisPrimitive):
+class Ppermute(AlongOneAxis):
     """x of the example `source` for each (source, destination) of `pairs`, 0 for those to whom nothing is sent."""
 
     def type_rule(self, x, *, axis_names, pairs):
@@ -219,12 +208,9 @@ class Ppermute(AxisPrimitive):
     def transpose_rule(self, ct, x, *, axis_names, pairs):
         return [ppermute(ct, axis_names, tuple([(d, s) for s, d in pairs]))]
 
-    def batch_rule(self, mapped, operands, dims, *, axis_names, pairs):
-        if mapped.name not in axis_names:
-            return _untouched(self, mapped, operands, dims, {"axis_names": axis_names, "pairs": pairs})
+    def along(self, x, n, *, pairs):
         source = {d: s for s, d in pairs}
-        x = spread_at_front(mapped, operands[0], dims[0])
-        return _rows(x, [source.get(i) for i in range(mapped.size)]), 0
+        return _rows(x, [source.get(i) for i in range(n)]), 0
 
 
 class AxisIndex(Primitive):

@@ -39,7 +39,7 @@ from funcml.primitives.rows import (
     ternary,
     unary,
 )
-from funcml.primitives.tangents import scalar_of
+from funcml.primitives.tangents import filled
 
 # ---- arithmetic --------------------------------------------------------------------------------------------
 
@@ -186,12 +186,12 @@ class SelectN(Primitive):
         if all(type(t) is Zero for t in tangents[1:]):
             return out, Zero(tangents[1].aval)
         some = next(aval_of(t) for t in tangents[1:] if type(t) is not Zero)
-        filled = [_zeros(some) if type(t) is Zero else t for t in tangents[1:]]
-        return out, bind(self, (which, *filled))
+        moved = [filled(some, 0) if type(t) is Zero else t for t in tangents[1:]]
+        return out, bind(self, (which, *moved))
 
     # ct_i = ct where i is selected, structurally zero elsewhere
     def transpose_rule(self, ct, which, *cases):
-        zero = _zeros(aval_of(ct))
+        zero = filled(aval_of(ct), 0)
         cts = [None]
         for i, case in enumerate(cases):
             chosen = [ct if j == i else zero for j in range(len(cases))]
@@ -222,10 +222,6 @@ class SelectN(Primitive):
         return bind(self, (which, *spread)), 0
 
 
-def _zeros(aval):
-    return broadcast_in_dim(scalar_of(aval, 0), aval.shape)
-
-
 select_n_p = SelectN("select_n")
 
 
@@ -241,12 +237,7 @@ def select(condition, on_true, on_false):
 
 def taken(condition, t):
     """`t` where `condition`, structurally zero elsewhere."""
-    return select(condition, t, _zeros(aval_of(t)))
-
-
-def _full_like(x, value):
-    aval = aval_of(x)
-    return broadcast_in_dim(scalar_of(aval, value), aval.shape)
+    return select(condition, t, filled(aval_of(t), 0))
 
 
 # ---- choice by value ---------------------------------------------------------------------------------------
@@ -254,7 +245,7 @@ def _full_like(x, value):
 
 def _share(t, ans, mine, other):
     """What of the tangent of `mine` passes to ans = max or min of `mine` and `other`: all, half (a tie), nothing."""
-    weight = select(eq(mine, other), _full_like(t, 0.5), _full_like(t, 1.0))
+    weight = select(eq(mine, other), filled(aval_of(t), 0.5), filled(aval_of(t), 1.0))
     return mul(taken(eq(mine, ans), t), weight)
 
 
@@ -306,7 +297,7 @@ def _sign_tangent(t, ans, z):
     size = abs(z)
     at_zero = eq(size, 0)
     across = imag(mul(conj_p(ans), taken(not_(at_zero), t)))
-    turn = div(across, select(at_zero, _full_like(size, 1), size))
+    turn = div(across, select(at_zero, filled(aval_of(size), 1), size))
     return mul(ans, complex(0.0, turn))
 
 

@@ -13,7 +13,7 @@ from funcml.core.tracing import aval_of
 from funcml.primitives.axes import broadcast_in_dim
 from funcml.primitives.keys import filled_keys
 
-__all__ = ["instantiate", "scalar_of", "tangent_aval", "zero_of", "zero_tangent", "zeros"]
+__all__ = ["filled", "instantiate", "scalar_of", "tangent_aval", "zero_of", "zero_tangent", "zeros"]
 
 
 @functools.cache
@@ -38,13 +38,18 @@ def scalar_of(aval: ShapedArray, value):
     return aval.dtype.type(value)
 
 
+def filled(aval: ShapedArray, value):
+    """An array of this type of numbers whose elements are all `value`."""
+    return broadcast_in_dim(scalar_of(aval, value), aval.shape)
+
+
 def zeros(aval: ShapedArray):
     """An array of zeros of this type; for float0, which no device holds, a NumPy array; keys with words of zero."""
     if dtypes.is_key(aval.dtype):
         return filled_keys(aval.shape, aval.dtype, 0)
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return broadcast_in_dim(scalar_of(aval, 0), aval.shape)
+    return filled(aval, 0)
 
 
 def instantiate(tangent):

@@ -10,8 +10,16 @@ import numpy as np
 
 from funcml import dtypes
 from funcml import numpy as jnp
-from funcml.arguments import as_value, describe_value, flatten_call, function_name, is_array_like, normalise_argnums, trace_call
-from funcml.chunks import checked_chunk_size
+from funcml.arguments import (
+    as_value,
+    describe_value,
+    flatten_call,
+    function_name,
+    is_array_like,
+    normalise_argnums,
+    positive_int,
+    trace_call,
+)
 from funcml.core.errors import user_facing
 from funcml.core.tracing import aval_of, eval_jaxpr
 from funcml.derivatives import grad, jvp, vjp
@@ -153,7 +161,7 @@ def sparse_jacobian(
     """
     if mode not in (None, "fwd", "rev"):
         raise ValueError(f'sparse_jacobian: mode must be "fwd", "rev" or None, got {mode!r}')
-    chunk_size = checked_chunk_size("sparse_jacobian", chunk_size)
+    chunk_size = positive_int("sparse_jacobian", "chunk_size", chunk_size)
 
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs) -> SparseMatrix:
@@ -184,7 +192,7 @@ def sparse_hessian(
     >>> sparse_hessian(lambda x: (x[1:] * x[:-1]).sum())(jnp.ones(3)).todense().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    chunk_size = checked_chunk_size("sparse_hessian", chunk_size)
+    chunk_size = positive_int("sparse_hessian", "chunk_size", chunk_size)
 
     @functools.wraps(fun)
     def hessian_of(*args, **kwargs) -> SparseMatrix:

@@ -27,7 +27,7 @@ xp.arctan({f}) xp.sinh({f}) xp.cosh({f}) xp.log1p({f}*{f}) xp.expm1({f}) xp.arcs
 xp.reciprocal({f}) xp.sign({f})*{f} xp.floor({f})*{f} -{f} {f}*0.5 1.5-{f} {f}**2 {f}**3 xp.clip({f},-0.5,0.75)
 xp.power(xp.abs({f}),0.7) {f}+{f} {f}-{f} {f}*{f} xp.divide({f},2.0+{f}*{f}) xp.divide({f},{f}) xp.maximum({f},{f})
 xp.minimum({f},{f}) xp.hypot({f},{f}+1.0) xp.arctan2({f},{f}*{f}+0.5) xp.logaddexp({f},{f}) xp.remainder({f},0.7)
-xp.where({b},{f},{f}) xp.where({b},{f},0.25) {i}.astype('float64') {b}.astype('float64') {f}*{i} {f}*{b}
+{i}.astype('float64') {b}.astype('float64') {f}*{i} {f}*{b}
 """.split()
 OTHERS = """
 xp.floor({f}).astype('int32') xp.round({f}).astype('int32') {i}+{i} {i}-{i} {i}*{i} {i}%3 {i}//2 -{i} {i}&{i} {i}|{i} {i}^{i}

@@ -33,25 +33,14 @@ class Watched:
         """Jumps where two elements along an axis are equal."""
         self.near(np.diff(np.sort(x, axis), axis=-1 if axis is None else axis))
 
-    def sign(self, x):
-        self.near(x)
-        return np.sign(x)
+    def _at_zero(name):
+        def function(self, x):
+            self.near(x)
+            return getattr(np, name)(x)
 
-    def abs(self, x):
-        self.near(x)
-        return np.abs(x)
+        return function
 
-    def sqrt(self, x):
-        self.near(x)
-        return np.sqrt(x)
-
-    def log(self, x):
-        self.near(x)
-        return np.log(x)
-
-    def reciprocal(self, x):
-        self.near(x)
-        return np.reciprocal(x)
+    sign, abs, sqrt, log, reciprocal = map(_at_zero, ("sign", "abs", "sqrt", "log", "reciprocal"))
 
     def divide(self, x, y):
         self.near(y)

@@ -15,6 +15,7 @@ import funcml.numpy as fnp
 from funcml import lax
 from tests.fuzz.programs import GAP, Program, programs
 from tests.fuzz.reference import Loops, Watched
+from tests.products import pair, restrict
 
 PARTS = 8
 _SETTINGS = settings(
@@ -76,12 +77,7 @@ def check_program(program: Program) -> None:
     t = [rng.uniform(-1, 1, args[i].shape) for i in moving]
     ct = [rng.uniform(-1, 1, want[0][i].shape) for i in smooth]
 
-    def restricted(*xs):
-        full = list(args)
-        for i, x in zip(moving, xs, strict=True):
-            full[i] = x
-        outs = f(*full)
-        return [outs[i] for i in smooth]
+    restricted = restrict(f, args, moving, smooth)
 
     def gradient(*xs):
         return list(fm.vjp(restricted, *xs)[1](ct))
@@ -100,10 +96,10 @@ def check_program(program: Program) -> None:
     _agree("jit", found["value"], want[0])
     _agree("vmap", found["mapped"], [np.stack(column) for column in zip(*want, strict=True)])
     if smooth:
-        _agree("vjp and jvp", [_pair(found["vjp"], t)], [_pair(ct, found["jvp"])], 1e-8)
+        _agree("vjp and jvp", [pair(found["vjp"], t)], [pair(ct, found["jvp"])], 1e-8)
         _agree_with_slope(program, moving, smooth, t, found["jvp"])
         if program.order == 2:
-            _agree("reverse over reverse", [_pair(found["reverse"], t)], [_pair(t, found["forward"])], 1e-7)
+            _agree("reverse over reverse", [pair(found["reverse"], t)], [pair(t, found["forward"])], 1e-7)
 
 
 def _agree_with_slope(program, moving, smooth, t, tangents) -> None:
@@ -137,10 +133,6 @@ def _slope(program, moving, smooth, t, step):
 
 def _arrays(outs) -> list[np.ndarray]:
     return [np.asarray(y) for y in outs]
-
-
-def _pair(cts, tangents) -> np.ndarray:
-    return np.asarray(sum(np.sum(np.asarray(c) * np.asarray(t)) for c, t in zip(cts, tangents, strict=True)))
 
 
 def _agree(what, found, want, rtol=1e-9) -> None:
